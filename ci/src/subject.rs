@@ -13,7 +13,7 @@ use std::path::Path;
 
 use tilewright_bundle::Kernel;
 use tilewright_emulator::{Options, Sanitize};
-use tilewright_runtime::launch_file::{self, LaunchFile, Schedule};
+use tilewright_lab::launch_file::{self, LaunchFile, Schedule};
 use tilewright_runtime::{DeviceInfo, Runtime};
 
 pub use distinguishing::{DistinguishingProblems, is_copy_of_matrices, tile_volume};

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use tilewright_lab::verify::{Data, FormulaReference};
 use tilewright_runtime::bundle::Kernel;
 use tilewright_runtime::cuda::{CudaDevice, Current, DeviceMemory};
-use tilewright_runtime::verify::{Data, FormulaReference};
 use tilewright_runtime::{
     Device, Fit, HostLaunch, LoadedKernel, Prepared, Problem, Runtime, elements,
 };

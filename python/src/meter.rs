@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use tilewright_runtime::bench::{
+use tilewright_lab::bench::{
     Contender, Contest, Graphs, Measured, Meter, Mode, Replay, Samples, Stamp,
 };
 use tilewright_runtime::cuda::{CudaDevice, Current};

@@ -14,7 +14,9 @@ pub use loaded::LoadedKernel;
 
 use crate::counters::KernelCounts;
 use crate::cuda;
-use crate::emulated::{EmulatedArg, EmulatedBuffer, EmulatorDevice, EmulatorSettings};
+#[cfg(feature = "emulator")]
+use crate::emulated::EmulatorSettings;
+use crate::emulated::{EmulatedArg, EmulatedBuffer, EmulatorDevice};
 use crate::error::{Error, refused};
 use crate::info::{DeviceInfo, POISON};
 use crate::launch::{Fit, Launch, LaunchReport, View, dynamic_smem_bytes, fit, prepare, runs_on};
@@ -103,11 +105,13 @@ impl Device {
     }
 
     /// The emulator with its defaults.
+    #[cfg(feature = "emulator")]
     pub fn emulator() -> Device {
         Device::emulator_with(EmulatorSettings::default())
     }
 
     /// The emulator with other settings.
+    #[cfg(feature = "emulator")]
     pub fn emulator_with(settings: EmulatorSettings) -> Device {
         Device::Emulator(EmulatorDevice::new(settings))
     }
@@ -145,10 +149,7 @@ impl Device {
     pub fn alloc(&self, bytes: u64) -> Result<Buffer, Error> {
         match self {
             Device::Cuda(device) => device.alloc(bytes).map(Buffer::Cuda),
-            Device::Emulator(device) => {
-                device.watch().usable()?;
-                EmulatedBuffer::new(bytes).map(Buffer::Emulated)
-            }
+            Device::Emulator(device) => device.alloc(bytes).map(Buffer::Emulated),
         }
     }
 
@@ -331,7 +332,7 @@ fn emulated<'a>(args: &[Arg<'a>]) -> Result<Vec<EmulatedArg<'a>>, Error> {
 }
 
 /// Memory of a GPU as the checks see it.
-pub(crate) fn views<'a>(args: &[Arg<'a>]) -> Result<Vec<View<'a>>, Error> {
+pub fn views<'a>(args: &[Arg<'a>]) -> Result<Vec<View<'a>>, Error> {
     let one = |arg: &Arg<'a>| match arg.buffer {
         Buffer::Cuda(memory) => Ok(View {
             operand: arg.operand,
@@ -344,7 +345,7 @@ pub(crate) fn views<'a>(args: &[Arg<'a>]) -> Result<Vec<View<'a>>, Error> {
 }
 
 /// Checks and packs a launch on GPU memory.
-pub(crate) fn prepare_cuda(
+pub fn prepare_cuda(
     loaded: &LoadedKernel,
     fit: &Fit,
     device: &cuda::CudaDevice,

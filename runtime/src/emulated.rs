@@ -1,6 +1,7 @@
 //! The emulator as a device: memory held on the host, launches that fault where a GPU would not.
 
 mod buffer;
+mod tensor_map;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,6 +12,7 @@ use tilewright_emulator::tensor_core::Rules;
 
 pub use buffer::EmulatedBuffer;
 use buffer::complement;
+pub use tensor_map::encode as encode_map;
 
 use crate::counters::{CodeFrom, KernelCounts, ns_since};
 use crate::error::{Error, Fault, Refusal, refused};
@@ -176,8 +178,15 @@ impl EmulatorDevice {
         &self.info
     }
 
+    /// Poisoned memory.
+    pub(crate) fn alloc(&self, bytes: u64) -> Result<EmulatedBuffer, Error> {
+        self.watch.usable()?;
+        EmulatedBuffer::new(bytes)
+    }
+
     /// The same device under another schedule.
-    pub(crate) fn with_schedule(
+    #[doc(hidden)]
+    pub fn with_schedule(
         &self,
         async_order: emulator::AsyncOrder,
         warp_order: emulator::WarpOrder,
@@ -194,7 +203,8 @@ impl EmulatorDevice {
     }
 
     /// The same device with the tensor cores of a compute capability.
-    pub(crate) fn with_tensor_cores(&self, sm: u32) -> EmulatorDevice {
+    #[doc(hidden)]
+    pub fn with_tensor_cores(&self, sm: u32) -> EmulatorDevice {
         let options = emulator::Options {
             tensor_cores: Some(Rules::of(&format!("sm_{sm}"))),
             ..(*self.options).clone()
@@ -207,7 +217,8 @@ impl EmulatorDevice {
 
     /// The tensor cores that it has, whatever the kernel; none where they are those of the kernel's
     /// own target.
-    pub(crate) fn tensor_cores(&self) -> Option<&'static Rules> {
+    #[doc(hidden)]
+    pub fn tensor_cores(&self) -> Option<&'static Rules> {
         self.options.tensor_cores
     }
 
@@ -270,7 +281,7 @@ impl EmulatorDevice {
         let mut launch =
             prepare(kernel, fit, &self.info, &views).map_err(|r| refused(kernel, r))?;
         launch
-            .encode_maps(|placed| placed.map.encode().map_err(|e| e.to_string()))
+            .encode_maps(encode_map)
             .map_err(|r| refused(kernel, r))?;
         let workspace = workspace(&launch, &mut memory).map_err(no_room)?;
         let address = workspace.map_or(0, |id| memory.address(id));

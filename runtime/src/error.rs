@@ -239,7 +239,8 @@ impl Error {
     }
 
     /// Whether the driver failed, which may fail whatever comes next.
-    pub(crate) fn is_of_driver(&self) -> bool {
+    #[doc(hidden)]
+    pub fn is_of_driver(&self) -> bool {
         matches!(self, Error::Cuda { .. }) || self.is_lost()
     }
 
@@ -253,7 +254,7 @@ impl Error {
 }
 
 /// The error of a kernel with these refusals.
-pub(crate) fn refused(kernel: &bundle::Kernel, refusals: Vec<Refusal>) -> Error {
+pub fn refused(kernel: &bundle::Kernel, refusals: Vec<Refusal>) -> Error {
     for refusal in &refusals {
         events::refused(&kernel.id, refusal);
     }

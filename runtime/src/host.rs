@@ -11,7 +11,7 @@ use crate::error::Error;
 ///
 /// # Errors
 /// [`Error::HostMemory`].
-pub(crate) fn check(needs: u64) -> Result<(), Error> {
+pub fn check(needs: u64) -> Result<(), Error> {
     /// Smaller needs are not worth the question.
     const ALWAYS: u64 = 1 << 20;
     if needs <= ALWAYS {

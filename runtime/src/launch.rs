@@ -259,7 +259,7 @@ fn way_out(kernel: &Kernel, expr: &Condition, env: &Env) -> String {
 
 /// Whether the kernel takes the value of `name` as far as the names bound in `env` tell: every
 /// assumption and every stride of a tensor map that mentions it and can be evaluated.
-pub(crate) fn allows(kernel: &Kernel, env: &Env, name: Name) -> bool {
+pub fn allows(kernel: &Kernel, env: &Env, name: Name) -> bool {
     let assumed = kernel
         .assumptions
         .iter()
@@ -278,7 +278,7 @@ pub(crate) fn allows(kernel: &Kernel, env: &Env, name: Name) -> bool {
 }
 
 /// The names of the modes that a kernel folds, and takes so long as that.
-pub(crate) fn folded_as_long(kernel: &Kernel, extent: i64) -> impl Iterator<Item = Name> {
+pub fn folded_as_long(kernel: &Kernel, extent: i64) -> impl Iterator<Item = Name> {
     let (folded, env) = (kernel.folded(), constants(kernel));
     let extents = kernel.free_extents();
     extents.filter_map(move |(name, text)| {

@@ -284,11 +284,7 @@ pub(crate) fn bind(operand: &Operand, given: &[i64], env: &mut Env) -> Result<Ex
 }
 
 /// Why an operand's strides are refused.
-pub(crate) fn strides_refused(
-    operand: &Operand,
-    extents: &Extents,
-    problem: &'static str,
-) -> Refusal {
+pub fn strides_refused(operand: &Operand, extents: &Extents, problem: &'static str) -> Refusal {
     Refusal::Strides {
         operand: operand.name.clone(),
         shape: extents.shape().to_vec(),

@@ -15,11 +15,9 @@
 //! Nothing is launched before every check has passed: capability, layouts, recorded assumptions,
 //! extents, alignment, sizes, overlap. What fails is a [`Refusal`], and all of them are reported.
 //!
-//! [`verify`] compares kernels with f64 references on random problems, [`mod@bench`] measures them
-//! beside cuBLASLt and memcpy, [`capture`] keeps what one device wrote to compare another with it,
-//! [`tune`] finds the fastest of many for [`Runtime::select`]. [`typed`] is what launchers are made
-//! of that a build step writes, a struct for each function. The crate knows no compiler, no YAML
-//! and no layout algebra.
+//! [`typed`] is what launchers are made of that a build step writes, a struct for each function. The
+//! crate knows no compiler, no YAML and no layout algebra. Kernels are verified, measured, tuned and
+//! captured by `tilewright-lab`.
 //!
 //! [`operating`] is for services: threads and streams, scratch memory, graphs, the PTX cache,
 //! faults and what comes after them, counters and events.
@@ -56,8 +54,13 @@ mod ptx_cache;
 
 pub mod cuda;
 
+#[cfg(feature = "emulator")]
 mod summary;
 
+#[cfg(feature = "emulator")]
+mod emulated;
+#[cfg(not(feature = "emulator"))]
+#[path = "no_emulator.rs"]
 mod emulated;
 
 mod device;
@@ -92,33 +95,38 @@ mod choose;
 
 pub mod typed;
 
-pub mod verify;
-
-pub mod bench;
-
-mod json_lines;
-
-pub mod capture;
-
-pub mod tune;
-
-pub mod launch_file;
-
 #[doc = include_str!("../docs/operating.md")]
 #[doc = "\n"]
 #[doc = include_str!("../docs/operating.links.md")]
 pub mod operating {}
+
+/// What `tilewright-lab` of the same version is made of besides: no promise to anyone else.
+#[doc(hidden)]
+pub mod parts {
+    pub use crate::device::{prepare_cuda, views};
+    #[cfg(feature = "emulator")]
+    pub use crate::emulated::encode_map;
+    pub use crate::error::refused;
+    pub use crate::host::check as check_host_memory;
+    pub use crate::launch::{allows, folded_as_long};
+    pub use crate::layout::strides_refused;
+    pub use crate::pack::put;
+    pub use crate::problem::{constants, is_extent};
+    pub use crate::tensor_map::padded;
+    pub use crate::tightest::{Open, bind_open, spaced};
+}
 
 pub use candidates::Candidates;
 pub use captured::Captured;
 pub use counters::{CodeFrom, Counter, Counters, KernelCounters};
 pub use cuda::driver_present;
 pub use device::{Arg, Buffer, Device, LoadedKernel};
+#[cfg(feature = "emulator")]
 pub use emulated::EmulatorSettings;
 pub use error::{Error, Fault, FoundBy, LineProblem, Reason, RecordsError, Refusal, Work};
 pub use explanation::{Answer, Chosen, Computed, Explanation, Tuned, Why};
 pub use host_launch::{HostLaunch, HostMemory};
-pub use info::{Backend, DeviceInfo, POISON, RulesRecord};
+pub use info::{Backend, DeviceInfo, POISON};
 pub use launch::{Fit, Launch, LaunchReport, View, alignment_bytes, fit, prepare};
 pub use layout::{Extents, Matrix, dense_strides};
 pub use options::{Load, Options};
@@ -135,4 +143,5 @@ pub use tensor_map::PlacedMap;
 pub use tensors::{Described, problem_of, takes};
 pub use tightest::{tightest, without_gaps};
 pub use tilewright_bundle as bundle;
+#[cfg(feature = "emulator")]
 pub use tilewright_emulator as emulator;

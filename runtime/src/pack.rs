@@ -203,12 +203,7 @@ pub fn elements(operand: &Operand, extents: &Extents, image: &[u8]) -> Vec<u8> {
 
 /// Puts dense elements at their places in an image whose operand begins at byte `start`; of a
 /// packed operand what lies behind its ends becomes zeros.
-pub(crate) fn put(
-    operand: &Operand,
-    extents: &Extents,
-    dense: &[u8],
-    (image, start): (&mut [u8], usize),
-) {
+pub fn put(operand: &Operand, extents: &Extents, dense: &[u8], (image, start): (&mut [u8], usize)) {
     let Some(order) = &operand.packed else {
         return extents.scatter(operand.dtype, dense, (image, start));
     };

@@ -216,12 +216,12 @@ pub(crate) fn has_no_output(kernel: &Kernel, env: &Env) -> bool {
 }
 
 /// Whether a kernel leaves an extent of that name to the caller.
-pub(crate) fn is_extent(kernel: &Kernel, text: &str) -> bool {
+pub fn is_extent(kernel: &Kernel, text: &str) -> bool {
     kernel.free_extents().any(|(_, known)| known == text)
 }
 
 /// The extents that are the same in every launch of a kernel.
-pub(crate) fn constants(kernel: &Kernel) -> Env {
+pub fn constants(kernel: &Kernel) -> Env {
     let mut env = Env::new();
     for (mode, extent) in &kernel.semantics.modes {
         if let Some(name) = kernel.names.find(mode) {

@@ -7,8 +7,6 @@
 use tilewright_bundle::{
     DType, Env, Expr, L2Promotion, Name, OobFill, TensorMapAbi, TensorSwizzle,
 };
-use tilewright_emulator as emulator;
-use tilewright_emulator::{TensorFill, TensorMap, TensorType};
 
 use crate::error::Refusal;
 
@@ -19,6 +17,29 @@ pub(crate) const TENSOR_UNIT_BYTES: u32 = 16;
 pub(crate) const MAX_EXTENT: i64 = 1 << 32;
 /// First stride that is too large, in bytes (as above).
 const STRIDE_BYTES_END: i64 = 1 << 40;
+
+/// The numbers of a tensor map. Dimension 0 is the innermost one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TensorMap {
+    /// Type of the elements.
+    pub dtype: DType,
+    /// Dimensions, 1 to 5.
+    pub rank: u8,
+    /// Address of the tensor.
+    pub base: u64,
+    /// Extents in elements.
+    pub dims: [u64; 5],
+    /// Distance between neighbours along dimensions 1 to 4, in bytes.
+    pub strides: [u64; 4],
+    /// Extents of the box in elements of the tensor.
+    pub box_dims: [u16; 5],
+    /// Every how manieth element is taken.
+    pub element_strides: [u8; 5],
+    /// The permutation in shared memory.
+    pub swizzle: TensorSwizzle,
+    /// Elements outside.
+    pub fill: OobFill,
+}
 
 /// A tensor map in a parameter block, still to be encoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -143,27 +164,19 @@ fn numbers(
     } else {
         narrow("element_strides", &abi.element_strides)?
     };
+    if !has_maps(abi.dtype) {
+        return Err(format!("no map has elements of {}", abi.dtype));
+    }
     let map = TensorMap {
-        ty: tensor_type(abi.dtype)
-            .ok_or_else(|| format!("no map has elements of {}", abi.dtype))?,
+        dtype: abi.dtype,
         rank: u8::try_from(rank).map_err(|e| e.to_string())?,
         base,
         dims: padded("dims", dims, rank, 1)?,
         strides: padded("strides", strides, rank.saturating_sub(1), 0)?,
         box_dims: padded("box_dims", &narrow("box_dims", &abi.box_dims)?, rank, 1)?,
         element_strides: padded("element_strides", &steps, rank, 1)?,
-        interleave: 0,
-        swizzle: match abi.swizzle {
-            TensorSwizzle::None => emulator::TensorSwizzle::None,
-            TensorSwizzle::Bytes32 => emulator::TensorSwizzle::Bytes32,
-            TensorSwizzle::Bytes64 => emulator::TensorSwizzle::Bytes64,
-            TensorSwizzle::Bytes128 => emulator::TensorSwizzle::Bytes128,
-        },
-        fill: match abi.oob_fill {
-            OobFill::Zeros => TensorFill::Zero,
-            OobFill::Nan => TensorFill::Nan,
-        },
-        im2col: None,
+        swizzle: abi.swizzle,
+        fill: abi.oob_fill,
     };
     Ok(map)
 }
@@ -174,7 +187,7 @@ fn narrow<T: TryFrom<u32>>(what: &str, values: &[u32]) -> Result<Vec<T>, String>
 }
 
 /// `values` with `rest` behind them, when there are as many as `wanted`.
-pub(crate) fn padded<T: Copy, const N: usize>(
+pub fn padded<T: Copy, const N: usize>(
     what: &str,
     values: &[T],
     wanted: usize,
@@ -193,24 +206,9 @@ pub(crate) fn padded<T: Copy, const N: usize>(
     Ok(out)
 }
 
-/// The driver's type for elements; bits without a meaning, and 8-bit floats, are integers.
-fn tensor_type(dtype: DType) -> Option<TensorType> {
-    Some(match dtype {
-        DType::F16 => TensorType::Float16,
-        DType::BF16 => TensorType::Bfloat16,
-        DType::TF32 => TensorType::Tfloat32,
-        DType::F32 => TensorType::Float32,
-        DType::F64 => TensorType::Float64,
-        DType::E4M3 | DType::E5M2 | DType::S8 | DType::U8 | DType::B8 | DType::UE8M0 => {
-            TensorType::Uint8
-        }
-        DType::S16 | DType::U16 | DType::B16 => TensorType::Uint16,
-        DType::S32 => TensorType::Int32,
-        DType::U32 | DType::B32 => TensorType::Uint32,
-        DType::S64 => TensorType::Int64,
-        DType::U64 | DType::B64 => TensorType::Uint64,
-        DType::S4 | DType::U4 | DType::E2M1 | DType::B128 => return None,
-    })
+/// Whether a map may have such elements: those that are whole bytes, at most 8.
+pub(crate) fn has_maps(dtype: DType) -> bool {
+    (8..=64).contains(&dtype.bits())
 }
 
 #[cfg(test)]
@@ -257,8 +255,7 @@ mod tests {
         assert_eq!(map.strides, [48, 0, 0, 0]);
         assert_eq!(map.box_dims, [16, 8, 1, 1, 1]);
         assert_eq!(map.element_strides, [1; 5]);
-        assert_eq!(map.swizzle, emulator::TensorSwizzle::Bytes64);
-        assert!(map.encode().is_ok());
+        assert_eq!(map.swizzle, TensorSwizzle::Bytes64);
     }
 
     #[test]
@@ -278,16 +275,5 @@ mod tests {
         assert!(refused(DType::F32, 6) && !refused(DType::F32, 4));
         let unbound = describe("a", &abi(DType::F32), &Env::new(), 0, &mut Vec::new());
         assert_eq!(unbound, None);
-    }
-
-    #[test]
-    fn every_type_that_a_manifest_may_name_has_its_width() {
-        for dtype in DType::ALL {
-            let bytes = tensor_type(*dtype).map(TensorType::bytes);
-            let want = (8..=64)
-                .contains(&dtype.bits())
-                .then(|| u64::from(dtype.bytes()));
-            assert_eq!(bytes, want, "{dtype}");
-        }
     }
 }

@@ -27,7 +27,7 @@ pub fn tightest(kernel: &Kernel, extents: &Problem, device: &DeviceInfo) -> Resu
 
 /// The problem of these extents whose open strides are the least multiples of `spacing` elements
 /// that keep elements apart, whether the kernel takes it or not.
-pub(crate) fn spaced(kernel: &Kernel, extents: &Problem, spacing: i64) -> Problem {
+pub fn spaced(kernel: &Kernel, extents: &Problem, spacing: i64) -> Problem {
     let mut problem = extents.clone();
     // What is wrong with the extents is said by the fit.
     let mut env = problem.env(kernel, &mut Vec::new());
@@ -69,7 +69,7 @@ pub fn without_gaps(kernel: &Kernel, given: &Problem) -> Problem {
 }
 
 /// A layout of which some strides are open: their names have no value yet.
-pub(crate) struct Open {
+pub struct Open {
     shape: Vec<i64>,
     fixed: Vec<Option<i64>>,
 }
@@ -114,7 +114,7 @@ impl Open {
 }
 
 /// Binds the names of open strides to what `choose` makes of their values.
-pub(crate) fn bind_open(
+pub fn bind_open(
     layout: &OperandLayout,
     strides: &mut [i64],
     env: &mut Env,

@@ -10,7 +10,7 @@ use tilewright_codegen::ptx::ptxas;
 use tilewright_codegen::spec::{self, Point, SpecFile};
 use tilewright_codegen::{Making, pack, plan, with_way_out};
 use tilewright_emulator::{Options as EmulatorOptions, Sanitize};
-use tilewright_runtime::verify::{Inputs, Options, TOO_LARGE, verify};
+use tilewright_lab::verify::{Inputs, Options, TOO_LARGE, verify};
 use tilewright_runtime::{Device, EmulatorSettings, Runtime};
 
 use super::draft::Draft;

@@ -10,7 +10,7 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use tilewright_bundle::Kernel;
 use tilewright_formula::form::Form;
-use tilewright_runtime::verify::Draw;
+use tilewright_lab::verify::Draw;
 use tilewright_runtime::{DeviceInfo, Problem, tightest};
 
 /// The seed of problems that are drawn.

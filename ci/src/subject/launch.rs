@@ -2,8 +2,8 @@
 
 use tilewright_bundle::{DType, Kernel, Operand};
 use tilewright_emulator::{Launch, Params};
-use tilewright_runtime::launch_file::{Allocation, BufferArg, Prepared, Role};
-use tilewright_runtime::verify::{
+use tilewright_lab::launch_file::{Allocation, BufferArg, Prepared, Role};
+use tilewright_lab::verify::{
     Data, Dense, Expect, FormulaReference, encode, random_bytes, random_codes,
 };
 use tilewright_runtime::{
@@ -112,7 +112,7 @@ fn place(
     let mut ready =
         prepare(kernel, fitted, device, &views).map_err(|refusals| format!("{refusals:?}"))?;
     ready
-        .encode_maps(|placed| placed.map.encode().map_err(|error| error.to_string()))
+        .encode_maps(tilewright_runtime::parts::encode_map)
         .map_err(|refusals| format!("{refusals:?}"))?;
     let mut address = 0;
     if ready.wants_workspace() {

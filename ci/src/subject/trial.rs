@@ -2,8 +2,8 @@
 
 use tilewright_emulator::{Alternatives, Module, Options};
 use tilewright_formula::interpret::Output;
-use tilewright_runtime::launch_file::{Prepared, Ran};
-use tilewright_runtime::verify::decode;
+use tilewright_lab::launch_file::{Prepared, Ran};
+use tilewright_lab::verify::decode;
 use tilewright_runtime::{Extents, POISON};
 
 use super::Failure;

@@ -14,9 +14,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use tilewright_ci::source_tree;
+use tilewright_lab::capture::{self, Replay, Row, Verdict};
+use tilewright_lab::verify::Data;
 use tilewright_runtime::Runtime;
-use tilewright_runtime::capture::{self, Replay, Row, Verdict};
-use tilewright_runtime::verify::Data;
 
 use crate::{locks, sample, shipped};
 

@@ -7,7 +7,7 @@ use tilewright_bundle::Kernel;
 use tilewright_codegen::dtype::{DTYPES, DType};
 use tilewright_codegen::plan;
 use tilewright_codegen::spec::{self, Point};
-use tilewright_runtime::verify::{Data, Expect, FormulaReference, decode, encode, random_codes};
+use tilewright_lab::verify::{Data, Expect, FormulaReference, decode, encode, random_codes};
 use tilewright_runtime::{Arg, Extents, Problem, Runtime, tightest};
 
 use crate::shipped;

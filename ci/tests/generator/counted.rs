@@ -8,8 +8,8 @@ use tilewright_bundle::Kernel;
 use tilewright_ci::golden;
 use tilewright_ci::subject::{DistinguishingProblems, Subject};
 use tilewright_emulator::{Counters, GlobalTraffic, InstClass, Module, Options, SharedTraffic};
+use tilewright_lab::launch_file::{Prepared, Schedule};
 use tilewright_runtime::DeviceInfo;
-use tilewright_runtime::launch_file::{Prepared, Schedule};
 
 use crate::kept::{Step, kept};
 use crate::locks::{differences, llvm};

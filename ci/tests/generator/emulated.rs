@@ -1,12 +1,12 @@
 //! Every point of every shipped spec computes the right thing: its bundle runs on the emulator over
 //! edge sizes, padded rows and the least alignment it takes, against f64, by the rule of
-//! `tilewright_runtime::verify`, and is clean in strict mode. The problems of a kernel run in turn
+//! `tilewright_lab::verify`, and is clean in strict mode. The problems of a kernel run in turn
 //! under asynchronous copies that land as early and as late as they may, and under several orders
 //! of warps. How many problems a kernel has depends on what there is time for; `ci/verify.sh` runs
 //! 24 of each.
 
 use tilewright_bundle::Kernel;
-use tilewright_runtime::verify::{Draw, Inputs, Options, Outcome, chain, verify};
+use tilewright_lab::verify::{Draw, Inputs, Options, Outcome, chain, verify};
 use tilewright_runtime::{Problem, Query, Runtime};
 
 use crate::{refused_plans, sample, shipped};

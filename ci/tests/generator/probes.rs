@@ -3,7 +3,7 @@
 //! them the generator's own: layouts, matrix descriptors, tensor maps, instructions.
 //!
 //! Each runs on the emulator, strictly, on inputs that name their elements
-//! ([`Inputs::Indices`](tilewright_runtime::verify::Inputs)), under several schedules. On a GPU
+//! ([`Inputs::Indices`](tilewright_lab::verify::Inputs)), under several schedules. On a GPU
 //! `tilewright build ci/data/probes/gemm -o BUNDLE` and `tilewright verify BUNDLE --inputs indices`
 //! do the same.
 
@@ -18,7 +18,7 @@ use tilewright_codegen::ptx::ptxas;
 use tilewright_codegen::spec::{self, Point};
 use tilewright_codegen::{pack, plan};
 use tilewright_emulator::{Options as EmulatorOptions, Sanitize};
-use tilewright_runtime::verify::{Inputs, Options, Outcome, verify};
+use tilewright_lab::verify::{Inputs, Options, Outcome, verify};
 use tilewright_runtime::{Device, EmulatorSettings, Runtime};
 
 use crate::kept::kept;

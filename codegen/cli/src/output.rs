@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
-use tilewright_runtime::bench::Row;
+use tilewright_lab::bench::Row;
 
 use crate::outcome::Failure;
 

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use tilewright_bundle::LineTable;
 use tilewright_emulator::{Counters, GlobalTraffic, LineProfile, SharedTraffic, SourceLines};
-use tilewright_runtime::launch_file;
+use tilewright_lab::launch_file;
 
 use crate::terminal::{STRONG, Table, paint, plain};
 

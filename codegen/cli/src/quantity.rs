@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use tilewright_bundle::DType;
-use tilewright_runtime::bench::{Extent, Leading, Letters};
+use tilewright_lab::bench::{Extent, Leading, Letters};
 
 /// Largest leading dimension, in elements.
 const MOST_LEADING: i64 = 1 << 40;

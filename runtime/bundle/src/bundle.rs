@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 
 use crate::hash::Sha256Hex;
+#[cfg(feature = "signatures")]
 use crate::key::SigningKey;
 use crate::manifest::{Kernel, Manifest, Provenance};
-use crate::signature::{SIGNATURES_FILE, Signatures};
+#[cfg(feature = "signatures")]
+use crate::signature::SIGNATURES_FILE;
+use crate::signature::Signatures;
 use crate::tuning::Tuning;
 
 /// An opened bundle: every check has passed and all code is in memory.
@@ -88,6 +91,7 @@ impl Bundle {
     }
 
     /// Adds a signature by `key`, in place of an earlier one by it.
+    #[cfg(feature = "signatures")]
     pub fn sign(&mut self, key: &SigningKey) {
         let signed = Signatures::with(self.signatures.as_ref(), self.hash(), key);
         let file = SIGNATURES_FILE.to_owned();

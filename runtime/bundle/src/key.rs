@@ -75,8 +75,9 @@ impl PublicKey {
 
     /// Whether a signature of `message` is by this key, with every check of RFC 8032 and without
     /// what lets one signature stand for several messages.
-    pub(crate) fn verifies(&self, message: &[u8], signature: &Signature) -> bool {
-        self.0.verify_strict(message, signature).is_ok()
+    pub(crate) fn verifies(&self, message: &[u8], signature: &[u8; 64]) -> bool {
+        let signature = Signature::from_bytes(signature);
+        self.0.verify_strict(message, &signature).is_ok()
     }
 }
 

@@ -86,6 +86,10 @@ mod error;
 
 mod hash;
 
+#[cfg(feature = "signatures")]
+mod key;
+#[cfg(not(feature = "signatures"))]
+#[path = "no_key.rs"]
 mod key;
 
 mod expr;
@@ -118,6 +122,10 @@ mod resolve;
 
 mod limits;
 
+#[cfg(feature = "zip")]
+mod archive;
+#[cfg(not(feature = "zip"))]
+#[path = "no_archive.rs"]
 mod archive;
 
 mod source;
@@ -160,7 +168,9 @@ pub use expr::{
 };
 pub use formula::MAX_COMPUTE_BYTES;
 pub use hash::Sha256Hex;
-pub use key::{PublicKey, SigningKey};
+pub use key::PublicKey;
+#[cfg(feature = "signatures")]
+pub use key::SigningKey;
 pub use last_resort::{NoLastResort, without_last_resort};
 pub use layout::{LayoutError, MAX_AXES, OperandLayout};
 pub use lines::{LineTable, Origin};

@@ -16,12 +16,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ed25519_dalek::Signature as Raw;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{SignatureFault as Fault, shorten};
 use crate::hash::Sha256Hex;
-use crate::key::{PublicKey, SigningKey};
+use crate::key::PublicKey;
+#[cfg(feature = "signatures")]
+use crate::key::SigningKey;
 
 /// The name of the file in a bundle.
 pub const SIGNATURES_FILE: &str = "signatures.json";
@@ -178,6 +179,7 @@ impl Signatures {
     }
 
     /// These, or none, and one by `key`, in place of an earlier one by it.
+    #[cfg(feature = "signatures")]
     pub(crate) fn with(
         earlier: Option<&Signatures>,
         bundle: &Sha256Hex,
@@ -201,6 +203,7 @@ impl Signatures {
     }
 
     /// The file's text.
+    #[cfg(feature = "signatures")]
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         // Text and numbers are always JSON.
         let text = serde_json::to_string_pretty(self).unwrap_or_default();
@@ -208,7 +211,8 @@ impl Signatures {
     }
 }
 
-fn raw(digits: &str) -> Result<Raw, String> {
+/// The 64 bytes of a signature.
+fn raw(digits: &str) -> Result<[u8; 64], String> {
     let wrong = || "signature is not 128 lower-case hexadecimal digits".to_owned();
     let is_digit = |c: &u8| matches!(c, b'0'..=b'9' | b'a'..=b'f');
     let digits = digits.as_bytes();
@@ -220,5 +224,5 @@ fn raw(digits: &str) -> Result<Raw, String> {
         let value = |c: u8| if c <= b'9' { c - b'0' } else { c - b'a' + 10 };
         *byte = value(pair[0]) << 4 | value(pair[1]);
     }
-    Ok(Raw::from_bytes(&bytes))
+    Ok(bytes)
 }

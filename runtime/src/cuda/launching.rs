@@ -32,7 +32,7 @@ impl CudaDevice {
     ///
     /// # Errors
     /// When the driver refuses it; failures of the kernel itself show at the next wait.
-    pub(crate) fn launch(&self, kernel: &CudaKernel, launch: &Launch) -> Result<(), Error> {
+    pub fn launch(&self, kernel: &CudaKernel, launch: &Launch) -> Result<(), Error> {
         // SAFETY: the stream is the device's own, or one that outlives the device: see `on_stream`.
         unsafe { self.launch_on(self.stream().cu_stream(), kernel, launch, None) }
     }

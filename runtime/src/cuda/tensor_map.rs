@@ -3,8 +3,7 @@
 use std::ptr::without_provenance_mut;
 
 use cudarc::driver::{DriverError, sys};
-use tilewright_bundle::L2Promotion;
-use tilewright_emulator::{TensorFill, TensorSwizzle, TensorType};
+use tilewright_bundle::{DType, L2Promotion, OobFill, TensorSwizzle};
 
 use super::driver_text;
 use crate::tensor_map::PlacedMap;
@@ -12,20 +11,21 @@ use crate::tensor_map::PlacedMap;
 /// The 128 bytes of a map for this machine's driver.
 ///
 /// # Errors
-/// Every rule that the map breaks, or the driver's own refusal.
+/// The driver's own refusal.
 pub(crate) fn encode(placed: &PlacedMap) -> Result<[u8; 128], String> {
     let map = &placed.map;
-    map.check().map_err(|error| error.to_string())?;
+    let ty = data_type(map.dtype);
+    let ty = ty.ok_or_else(|| format!("no map has elements of {}", map.dtype))?;
     let box_dims = map.box_dims.map(u32::from);
     let element_strides = map.element_strides.map(u32::from);
     let mut encoded = sys::CUtensorMap { opaque: [0; 16] };
     // SAFETY: the driver reads `rank` extents, boxes and steps and one stride less from arrays of
-    // five and four, since `check` bounds the rank by five, and writes one map; all outlive the
+    // five and four, since a rank above five has no such arrays, and writes one map; all outlive the
     // call. The address is not followed: it only goes into the map.
     let status = unsafe {
         sys::cuTensorMapEncodeTiled(
             &mut encoded,
-            data_type(map.ty),
+            ty,
             u32::from(map.rank),
             without_provenance_mut(map.base as usize),
             map.dims.as_ptr(),
@@ -47,23 +47,25 @@ pub(crate) fn encode(placed: &PlacedMap) -> Result<[u8; 128], String> {
     Ok(bytes)
 }
 
-fn data_type(ty: TensorType) -> sys::CUtensorMapDataType {
+/// The driver's type for elements; bits without a meaning, and 8-bit floats, are integers.
+fn data_type(dtype: DType) -> Option<sys::CUtensorMapDataType> {
     use sys::CUtensorMapDataType as To;
-    match ty {
-        TensorType::Uint8 => To::CU_TENSOR_MAP_DATA_TYPE_UINT8,
-        TensorType::Uint16 => To::CU_TENSOR_MAP_DATA_TYPE_UINT16,
-        TensorType::Uint32 => To::CU_TENSOR_MAP_DATA_TYPE_UINT32,
-        TensorType::Int32 => To::CU_TENSOR_MAP_DATA_TYPE_INT32,
-        TensorType::Uint64 => To::CU_TENSOR_MAP_DATA_TYPE_UINT64,
-        TensorType::Int64 => To::CU_TENSOR_MAP_DATA_TYPE_INT64,
-        TensorType::Float16 => To::CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
-        TensorType::Float32 => To::CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
-        TensorType::Float64 => To::CU_TENSOR_MAP_DATA_TYPE_FLOAT64,
-        TensorType::Bfloat16 => To::CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
-        TensorType::Float32Ftz => To::CU_TENSOR_MAP_DATA_TYPE_FLOAT32_FTZ,
-        TensorType::Tfloat32 => To::CU_TENSOR_MAP_DATA_TYPE_TFLOAT32,
-        TensorType::Tfloat32Ftz => To::CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ,
-    }
+    Some(match dtype {
+        DType::F16 => To::CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
+        DType::BF16 => To::CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+        DType::TF32 => To::CU_TENSOR_MAP_DATA_TYPE_TFLOAT32,
+        DType::F32 => To::CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
+        DType::F64 => To::CU_TENSOR_MAP_DATA_TYPE_FLOAT64,
+        DType::E4M3 | DType::E5M2 | DType::S8 | DType::U8 | DType::B8 | DType::UE8M0 => {
+            To::CU_TENSOR_MAP_DATA_TYPE_UINT8
+        }
+        DType::S16 | DType::U16 | DType::B16 => To::CU_TENSOR_MAP_DATA_TYPE_UINT16,
+        DType::S32 => To::CU_TENSOR_MAP_DATA_TYPE_INT32,
+        DType::U32 | DType::B32 => To::CU_TENSOR_MAP_DATA_TYPE_UINT32,
+        DType::S64 => To::CU_TENSOR_MAP_DATA_TYPE_INT64,
+        DType::U64 | DType::B64 => To::CU_TENSOR_MAP_DATA_TYPE_UINT64,
+        DType::S4 | DType::U4 | DType::E2M1 | DType::B128 => return None,
+    })
 }
 
 fn swizzle(swizzle: TensorSwizzle) -> sys::CUtensorMapSwizzle {
@@ -86,10 +88,23 @@ fn l2_promotion(promotion: L2Promotion) -> sys::CUtensorMapL2promotion {
     }
 }
 
-fn fill(fill: TensorFill) -> sys::CUtensorMapFloatOOBfill {
+fn fill(fill: OobFill) -> sys::CUtensorMapFloatOOBfill {
     use sys::CUtensorMapFloatOOBfill as To;
     match fill {
-        TensorFill::Zero => To::CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
-        TensorFill::Nan => To::CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA,
+        OobFill::Zeros => To::CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
+        OobFill::Nan => To::CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tensor_map::has_maps;
+
+    #[test]
+    fn every_type_that_maps_have_has_one_of_the_driver() {
+        for dtype in DType::ALL {
+            assert_eq!(data_type(*dtype).is_some(), has_maps(*dtype), "{dtype}");
+        }
     }
 }

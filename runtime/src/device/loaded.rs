@@ -55,7 +55,8 @@ impl LoadedKernel {
         result
     }
 
-    pub(crate) fn cuda(&self) -> Option<&cuda::CudaKernel> {
+    #[doc(hidden)]
+    pub fn cuda(&self) -> Option<&cuda::CudaKernel> {
         match &self.code {
             Code::Cuda(code) => Some(code),
             Code::Emulated(_) => None,

@@ -1,13 +1,12 @@
 //! Whether the memory given for a launch is large, aligned and separate enough.
 
 use tilewright_bundle::{Assumption, Kernel, Operand, Param, ParamValue};
-use tilewright_emulator::TensorMap;
 
 use super::{Fit, View};
 use crate::error::Refusal;
 use crate::layout::{Extents, Placed, Sharing, sharing};
 use crate::pack::operand_bytes;
-use crate::tensor_map::{PlacedMap, TENSOR_UNIT_BYTES};
+use crate::tensor_map::{PlacedMap, TENSOR_UNIT_BYTES, TensorMap};
 
 /// Checks that there is memory for each operand, once, and for nothing else.
 pub(super) fn check_names(kernel: &Kernel, views: &[View<'_>], refusals: &mut Vec<Refusal>) {
@@ -104,7 +103,7 @@ pub(super) fn check_maps(maps: &[PlacedMap], views: &[View<'_>], refusals: &mut 
 
 /// Bytes from the first to behind the last element of a tensor, or `None` beyond 64 bits.
 fn span_bytes(map: &TensorMap) -> Option<u64> {
-    let element = map.ty.bytes();
+    let element = u64::from(map.dtype.bytes());
     let steps = std::iter::once(element).chain(map.strides);
     let mut span = element;
     for (extent, step) in map.dims.iter().zip(steps).take(usize::from(map.rank)) {

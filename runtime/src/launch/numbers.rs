@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use tilewright_emulator::LineProfile;
-use tilewright_emulator::tensor_core::Rules;
+#[cfg(feature = "emulator")]
+use tilewright_emulator::{LineProfile, tensor_core::Rules};
 
 use crate::error::{Refusal, Work};
 use crate::tensor_map::PlacedMap;
@@ -115,11 +115,14 @@ pub struct LaunchReport {
     pub warnings: Vec<String>,
     /// Whose tensor cores the emulator summed by; none on a GPU, or where no sum is an
     /// architecture's own.
+    #[cfg(feature = "emulator")]
     pub tensor_cores: Option<&'static Rules>,
     /// What each instruction did on the emulator, when its options ask for it.
+    #[cfg(feature = "emulator")]
     pub profile: Vec<LineProfile>,
 }
 
+#[cfg(feature = "emulator")]
 impl LaunchReport {
     /// Adds what the next launch of the same kernel says.
     pub(crate) fn add(&mut self, next: LaunchReport) {

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use clap::{Args, ValueEnum, ValueHint};
 use tilewright_emulator::Sanitize;
 use tilewright_emulator::tensor_core::Rules;
-use tilewright_runtime::launch_file::Schedule;
+use tilewright_lab::launch_file::Schedule;
 
 /// `emulate`.
 #[derive(Debug, Args)]

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 
 use tilewright_bundle::Kernel;
-use tilewright_runtime::bench::{self, Event, Extent, Options, Row, Stamp};
+use tilewright_lab::bench::{self, Event, Extent, Options, Row, Stamp};
 use tilewright_runtime::{Device, Runtime};
 
 use crate::args::{self, Mode};
@@ -212,7 +212,7 @@ fn table(rows: &[Row]) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tilewright_runtime::bench::Leading;
+    use tilewright_lab::bench::Leading;
 
     #[test]
     fn problem_kernel_and_counts_are_told() {

@@ -17,7 +17,7 @@ mod trace;
 use std::path::{Path, PathBuf};
 
 use tilewright_emulator::{Options, TraceTarget};
-use tilewright_runtime::launch_file::{self, LaunchFile, LaunchFileError};
+use tilewright_lab::launch_file::{self, LaunchFile, LaunchFileError};
 
 use crate::args::emulate::Emulate;
 use crate::outcome::{Failure, Outcome, Verdict};

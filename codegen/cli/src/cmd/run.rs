@@ -8,7 +8,7 @@ use std::time::Instant;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tilewright_bundle::Kernel;
-use tilewright_runtime::verify::{self, Data};
+use tilewright_lab::verify::{self, Data};
 use tilewright_runtime::{Error, Problem, Runtime, tightest};
 
 use crate::args;

@@ -14,9 +14,10 @@ use std::process::Command;
 use std::time::Instant;
 
 use tilewright_bundle::{Bundle, BundleWriter, Tuning, may_write};
-use tilewright_runtime::bench::Extent;
-use tilewright_runtime::tune::{self, Journal, Progress, Record, Settings, Tuned};
-use tilewright_runtime::{Error, RecordsError, Runtime};
+use tilewright_lab::bench::Extent;
+use tilewright_lab::tune::{self, Journal, Progress, Record, Settings, Tuned};
+use tilewright_runtime::RecordsError;
+use tilewright_runtime::{Error, Runtime};
 
 use crate::args;
 use crate::cmd::{bench, bundle};

@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use tilewright_bundle::Kernel;
-use tilewright_runtime::capture::{self, Row};
-use tilewright_runtime::verify::{self, Closeness, Data, Event, Inputs, Options, Summary};
+use tilewright_lab::capture::{self, Row};
+use tilewright_lab::verify::{self, Closeness, Data, Event, Inputs, Options, Summary};
 use tilewright_runtime::{Device, Runtime};
 
 use crate::args;

@@ -22,6 +22,12 @@ pub enum ArchiveFault {
         /// What the library says.
         reason: String,
     },
+    /// The program reads and writes folders alone.
+    #[error(
+        "is a zip file, and this program was built without the feature `zip` of \
+         tilewright-bundle: ship the folder, or build it with that feature"
+    )]
+    NoFeature,
     /// The file is larger than zip files without extensions are.
     #[error("has {bytes} bytes; at most {most} are allowed: ship the folder, or split the bundle")]
     TooLong {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(feature = "parallel")]
 use rayon::prelude::*;
 
 use super::block::Block;
@@ -175,13 +176,17 @@ impl Evaluator<'_> {
                 .flat_map(|row| segments(self.lanes(row, lane), whole).map(move |part| (row, part)))
                 .collect();
             for parts in parts.chunks(BATCH) {
-                let found: Vec<(Positions, Block, usize)> = parts
-                    .par_iter()
-                    .map_init(
-                        || Walk::new(self, stores),
-                        |walk, (row, lanes)| self.row(walk, at, (row, *lanes), &store),
-                    )
-                    .collect();
+                let walk = || Walk::new(self, stores);
+                let one = |walk: &mut Walk<'_, '_>, (row, lanes): &(&[i64], Lanes)| {
+                    self.row(walk, at, (row, *lanes), &store)
+                };
+                #[cfg(feature = "parallel")]
+                let found: Vec<_> = parts.par_iter().map_init(walk, one).collect();
+                #[cfg(not(feature = "parallel"))]
+                let found: Vec<_> = {
+                    let mut walk = walk();
+                    parts.iter().map(|part| one(&mut walk, part)).collect()
+                };
                 for (positions, block, lanes) in found {
                     write_row(
                         &mut store,

@@ -7,7 +7,7 @@ use std::io;
 
 use serde_json::{Value, json};
 use tilewright_emulator::TraceStep;
-use tilewright_runtime::launch_file::ScheduleOutcome;
+use tilewright_lab::launch_file::ScheduleOutcome;
 
 use super::Case;
 use crate::terminal;

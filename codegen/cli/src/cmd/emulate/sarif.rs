@@ -14,7 +14,7 @@ use serde_sarif::sarif::{
     ResultLevel, Run, SCHEMA_URL, Sarif, Tool, ToolComponent,
 };
 use tilewright_emulator::FindingId;
-use tilewright_runtime::launch_file::{Outcome, Summary};
+use tilewright_lab::launch_file::{Outcome, Summary};
 
 use super::Case;
 

@@ -5,7 +5,7 @@
 //! Invariant: moments are in the order of the schedule, and what is left out is said.
 
 use tilewright_emulator::{Event, EventKind, Finding, History, Operation, Threads};
-use tilewright_runtime::launch_file::Summary;
+use tilewright_lab::launch_file::Summary;
 
 /// Most moments, and how many of them stand before a gap.
 const MOST: usize = 20;

@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 
-use tilewright_runtime::RulesRecord;
-use tilewright_runtime::launch_file::{FindingRecord, OtherRecord, Outcome, Summary};
+use tilewright_lab::RulesRecord;
+use tilewright_lab::launch_file::{FindingRecord, OtherRecord, Outcome, Summary};
 
 use super::Case;
 use crate::profile::{Origin, shorten};

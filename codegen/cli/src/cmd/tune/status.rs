@@ -1,6 +1,6 @@
 //! What a terminal shows while kernels are tuned: where the tuner is, and what became of kernels.
 
-use tilewright_runtime::tune::{Outcome, Record, Step};
+use tilewright_lab::tune::{Outcome, Record, Step};
 
 use crate::quantity::counted;
 
@@ -58,7 +58,7 @@ impl StatusLine {
 
 #[cfg(test)]
 mod tests {
-    use tilewright_runtime::tune::Reason;
+    use tilewright_lab::tune::Reason;
 
     use super::super::supervise::tests::record;
     use super::*;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use tilewright_bundle::{Bundle, Contiguous, TunedPoint, Tuning, TuningTable};
-use tilewright_runtime::bench::Extent;
-use tilewright_runtime::tune::{Outcome, Record, Tally, Tuned};
+use tilewright_lab::bench::Extent;
+use tilewright_lab::tune::{Outcome, Record, Tally, Tuned};
 use tilewright_runtime::{Backend, Problem, Runtime};
 
 use crate::device;

@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tilewright_runtime::tune::{Reason, Record, Step};
+use tilewright_lab::tune::{Reason, Record, Step};
 
 /// What a child says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::Serialize;
+use tilewright_lab::capture::{self, Replay, Replayed, Row, Verdict};
 use tilewright_runtime::Runtime;
-use tilewright_runtime::capture::{self, Replay, Replayed, Row, Verdict};
 
 use crate::args::verify::Verify;
 use crate::device;

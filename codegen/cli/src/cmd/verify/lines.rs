@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::io;
 
 use tilewright_bundle::Kernel;
-use tilewright_runtime::verify::Outcome;
+use tilewright_lab::verify::Outcome;
 
 use crate::progress::{self, Progress};
 use crate::terminal;

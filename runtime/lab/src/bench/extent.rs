@@ -1,0 +1,276 @@
+//! Where a kernel is measured: extents, the memory order of a product's factors, and strides.
+
+use tilewright_bundle::Kernel;
+use tilewright_formula::Source;
+use tilewright_formula::affine::ModeId;
+use tilewright_formula::form::{Form, Rows};
+
+use crate::verify::{Factor, GemmForm};
+use tilewright_runtime::DeviceInfo;
+use tilewright_runtime::Error;
+use tilewright_runtime::Problem;
+use tilewright_runtime::fit;
+use tilewright_runtime::parts::is_extent;
+use tilewright_runtime::parts::refused;
+use tilewright_runtime::parts::spaced;
+use tilewright_runtime::tightest;
+use tilewright_runtime::{Extents, Matrix};
+
+macro_rules! letters {
+    ($($variant:ident $text:literal $doc:literal),*) => {
+        /// The BLAS view of a product's factors: first T for a row-major `a`, N for a column-major
+        /// one; then N for a `b` with contiguous k, T for one with contiguous n.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Letters { $(#[doc = $doc] $variant),* }
+
+        impl Letters {
+            /// The spelling.
+            pub const fn text(self) -> &'static str {
+                match self { $(Letters::$variant => $text),* }
+            }
+        }
+
+        impl std::str::FromStr for Letters {
+            type Err = String;
+            fn from_str(text: &str) -> Result<Letters, String> {
+                match text {
+                    $($text => Ok(Letters::$variant),)*
+                    _ => Err(format!("layout `{text}` is none of {}", [$($text),*].join(", "))),
+                }
+            }
+        }
+    };
+}
+
+letters! {
+    Tn "TN" "Contiguous k in both.",
+    Nn "NN" "Contiguous m in `a`, contiguous k in `b`.",
+    Nt "NT" "Contiguous m in `a`, contiguous n in `b`.",
+    Tt "TT" "Contiguous k in `a`, contiguous n in `b`."
+}
+
+impl Letters {
+    /// The letters of two factors with k contiguous or not.
+    const fn of(a_k_major: bool, b_k_major: bool) -> Letters {
+        match (a_k_major, b_k_major) {
+            (true, true) => Letters::Tn,
+            (false, true) => Letters::Nn,
+            (false, false) => Letters::Nt,
+            (true, false) => Letters::Tt,
+        }
+    }
+
+    const fn k_major(self) -> (bool, bool) {
+        match self {
+            Letters::Tn => (true, true),
+            Letters::Nn => (false, true),
+            Letters::Nt => (false, false),
+            Letters::Tt => (true, false),
+        }
+    }
+
+    /// The letters of a gemm's operands.
+    ///
+    /// # Errors
+    /// When a factor has no contiguous index.
+    pub(crate) fn of_form(form: &GemmForm, extents: &[Extents]) -> Result<Letters, Error> {
+        let k_major = |extents: Matrix, name: &str| match (extents.row_stride, extents.col_stride) {
+            (_, 1) => Ok(true),
+            (1, _) => Ok(false),
+            (row, col) => Err(Error::Request(format!(
+                "`{name}` has strides ({row},{col}); one of them has to be 1"
+            ))),
+        };
+        let a = k_major(form.a.orient(extents), "a")?;
+        Ok(Letters::of(a, k_major(form.b.orient(extents), "b")?))
+    }
+}
+
+/// How far apart the rows of a problem's operands lie, or the columns where those are contiguous:
+/// leading dimensions, in elements. What is not said is without gaps. Every kernel that is compared
+/// gets these, and the peer as well: one that does not take them is no candidate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Leading {
+    /// Of the first factor of a product.
+    pub a: Option<i64>,
+    /// Of the second factor.
+    pub b: Option<i64>,
+    /// Of the output.
+    pub d: Option<i64>,
+    /// Those that are not said are the least multiples of so many elements.
+    pub pad: Option<i64>,
+}
+
+/// Extents to measure a kernel at, and how its operands lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// Rows of the output.
+    pub m: i64,
+    /// Columns of the output.
+    pub n: i64,
+    /// The contracted extent; ignored for copies.
+    pub k: i64,
+    /// Which index of each factor of a product is contiguous; `None` leaves it to the kernel.
+    pub letters: Option<Letters>,
+    /// Leading dimensions.
+    pub leading: Leading,
+}
+
+impl Extent {
+    /// A copy of `bytes` bytes of elements of `elem_bits`: rows of 8192 elements, or one row where
+    /// that does not divide.
+    pub fn of_copy(bytes: u64, elem_bits: u32) -> Extent {
+        let bits = bytes.saturating_mul(8);
+        let elems = (bits / u64::from(elem_bits.max(1))).max(1);
+        let n = if elems.is_multiple_of(8192) {
+            8192
+        } else {
+            elems
+        };
+        let count = |x: u64| i64::try_from(x).unwrap_or(i64::MAX);
+        Extent {
+            m: count(elems / n),
+            n: count(n),
+            k: 1,
+            letters: None,
+            leading: Leading::default(),
+        }
+    }
+
+    /// The extents that a kernel has, by its own names, without strides; scalars are 1.
+    pub fn of(&self, kernel: &Kernel) -> Problem {
+        let own = names(kernel).zip([self.m, self.n, self.k]);
+        let own = own.filter_map(|(name, extent)| Some((name?, extent)));
+        let own = own.filter(|(name, _)| is_extent(kernel, name));
+        let own = own.map(|(name, extent)| (name.to_owned(), extent));
+        let scalars = kernel.semantics.scalars.iter();
+        scalars.fold(Problem::of(own), |problem, scalar| {
+            problem.with_scalar(&scalar.name, 1.0)
+        })
+    }
+
+    /// The problem of these extents, this order and these strides, if the kernel takes it.
+    ///
+    /// # Errors
+    /// When it does not: of rows that lie closer than it takes, the refusal says how far apart they
+    /// have to be.
+    pub fn problem(&self, kernel: &Kernel, device: &DeviceInfo) -> Result<Problem, Error> {
+        let pad = self.leading.pad.unwrap_or(1).max(1);
+        let mut problem = spaced(kernel, &self.of(kernel), pad);
+        let Leading { a, b, d, .. } = self.leading;
+        if self.letters.is_some() || [a, b, d].iter().any(Option::is_some) {
+            problem = self.laid_out(kernel, problem, device)?;
+        }
+        fit(kernel, &problem, device).map_err(|refusals| refused(kernel, refusals))?;
+        Ok(problem)
+    }
+
+    /// The least `pad` with which a kernel takes the problem that it does not take as it is; `None`
+    /// where that is not what it is refused for.
+    pub fn padding(&self, kernel: &Kernel, device: &DeviceInfo) -> Option<i64> {
+        let mut pads = (1..=8).map(|power| 1i64 << power);
+        pads.find(|pad| {
+            let leading = Leading {
+                pad: Some(*pad),
+                ..self.leading
+            };
+            let padded = Extent { leading, ..*self };
+            padded.problem(kernel, device).is_ok()
+        })
+    }
+
+    /// A product's problem with the order and the leading dimensions that are asked for.
+    fn laid_out(
+        &self,
+        kernel: &Kernel,
+        problem: Problem,
+        device: &DeviceInfo,
+    ) -> Result<Problem, Error> {
+        // Some problem that the kernel takes tells which operand is which, and how it lies.
+        let taken = tightest(kernel, &self.of(kernel), device)?;
+        let fits = fit(kernel, &taken, device).map_err(|refusals| refused(kernel, refusals))?;
+        let form = GemmForm::of(kernel, &fits.operands)?;
+        let lies = |factor: &Factor| factor.orient(&fits.operands).col_stride == 1;
+        let rows = match self.letters {
+            None => [lies(&form.a), lies(&form.b)],
+            Some(wanted) => {
+                Letters::of_form(&form, &fits.operands)?;
+                <[bool; 2]>::from(wanted.k_major())
+            }
+        };
+        let Leading { a, b, d, pad } = self.leading;
+        let pad = pad.unwrap_or(1).max(1);
+        let asked = [
+            (&form.a, rows[0], a),
+            (&form.b, rows[1], b),
+            (&form.d, lies(&form.d), d),
+        ];
+        let mut problem = problem;
+        for (factor, by_rows, leading) in asked {
+            let operand = kernel.semantics.operands.get(factor.at);
+            let Some(operand) = operand.filter(|one| one.packed.is_none()) else {
+                continue;
+            };
+            if leading.is_none() && by_rows == lies(factor) {
+                continue;
+            }
+            let Matrix { rows, cols, .. } = factor.orient(&fits.operands);
+            let least = if by_rows { cols } else { rows };
+            let leading = leading.unwrap_or(least.saturating_add(pad - 1) / pad * pad);
+            // A transposed factor's rows are the columns of its operand.
+            problem = match by_rows != factor.swapped {
+                true => problem.row_major(&operand.name, leading),
+                false => problem.col_major(&operand.name, leading),
+            };
+        }
+        Ok(problem)
+    }
+}
+
+/// A kernel's names of rows, columns and summed extent: of a product those of its formula, of a
+/// copy the output's axes, of others `m`, `n` and `k`.
+pub(crate) fn names(kernel: &Kernel) -> impl Iterator<Item = Option<&str>> {
+    let text = |mode: ModeId| {
+        let modes = kernel.formula().map(|formula| &formula.modes);
+        modes?.get(mode).map(|mode| mode.name.as_str())
+    };
+    let alone = |modes: &[ModeId]| match modes {
+        [mode] => text(*mode),
+        _ => None,
+    };
+    let own = match kernel.form() {
+        Some(Form::Contraction(form)) if form.plain.is_some() => {
+            [&form.rows, &form.columns, &form.summed].map(|modes| alone(modes))
+        }
+        Some(Form::Rows(Rows {
+            copy: Some([_, output]),
+            ..
+        })) => {
+            let axes = kernel
+                .formula()
+                .map(|formula| formula.axis_modes(Source::Operand(*output)))
+                .unwrap_or_default();
+            let axis = |at: usize| axes.get(at).copied().flatten().and_then(text);
+            [axis(0), axis(1), None]
+        }
+        _ => [Some("m"), Some("n"), Some("k")],
+    };
+    own.into_iter()
+}
+
+impl std::fmt::Display for Extent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}x{}x{}", self.m, self.n, self.k)?;
+        let Leading { a, b, d, pad } = self.leading;
+        let letters = self.letters.map(|letters| letters.text().to_owned());
+        let named = [("lda", a), ("ldb", b), ("ldd", d), ("pad", pad)];
+        let named = named
+            .into_iter()
+            .filter_map(|(name, value)| Some(format!("{name}={}", value?)));
+        let said: Vec<String> = letters.into_iter().chain(named).collect();
+        match said.is_empty() {
+            true => Ok(()),
+            false => write!(f, ":{}", said.join(",")),
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! What is in a kernel's operands before a launch that its formula judges.
+
+use tilewright_bundle::Role;
+
+use super::data::Data;
+use super::elements::{elements_bytes, is_short, random_codes, random_elements};
+use super::formula::{Dense, FormulaReference};
+use super::numbers::encode;
+use super::tables::{Table, is_written_in_part};
+use tilewright_runtime::Error;
+use tilewright_runtime::parts::check_host_memory;
+
+impl FormulaReference<'_> {
+    /// Entries of a table that looks into another operand, as bytes; none of what is no table.
+    ///
+    /// # Errors
+    /// When the host has no memory for them.
+    pub fn table(&self, at: usize, seed: u64) -> Result<Option<Vec<u8>>, Error> {
+        let Some(table) = Table::of(self.formula, &self.fit.operands, at) else {
+            return Ok(None);
+        };
+        let dtype = self.kernel.semantics.operands[at].dtype;
+        let count = usize::try_from(self.fit.operands[at].elems()).unwrap_or(0);
+        check_host_memory(elements_bytes(dtype, count))?;
+        encode(dtype, &table.entries(dtype, count, seed)).map(Some)
+    }
+
+    /// Whether what is in an operand before a launch is in some of it behind the launch: of what is
+    /// read, and of what is stored where a table says.
+    pub fn keeps(&self, at: usize) -> bool {
+        let operand = &self.kernel.semantics.operands[at];
+        operand.role != Role::Out || is_written_in_part(self.formula, at)
+    }
+
+    /// Random elements of every operand that is read, or written in part, as bytes; of the others
+    /// none.
+    ///
+    /// # Errors
+    /// When a type has no numbers here, or the host has no memory for them.
+    pub fn draw(&self, data: Data, seed: u64) -> Result<Dense, Error> {
+        let moved = self.moved().is_some();
+        let operands = self
+            .kernel
+            .semantics
+            .operands
+            .iter()
+            .zip(&self.fit.operands);
+        let drawn = operands.enumerate().map(|(at, (operand, extents))| {
+            if !self.keeps(at) {
+                return Ok(None);
+            }
+            if let Some(entries) = self.table(at, seed.wrapping_add(at as u64))? {
+                return Ok(Some(entries));
+            }
+            let count = usize::try_from(extents.elems()).unwrap_or(0);
+            let seed = seed.wrapping_add(at as u64);
+            if moved {
+                return Ok(Some(random_codes(operand.dtype, count, seed)));
+            }
+            let data = match data {
+                Data::Integers => Data::Integers,
+                Data::Wide | Data::Special if is_short(operand.dtype) => {
+                    return Ok(Some(random_codes(operand.dtype, count, seed)));
+                }
+                _ => Data::Normals,
+            };
+            random_elements(operand.dtype, data, count, seed).map(|(bytes, _)| Some(bytes))
+        });
+        drawn.collect()
+    }
+}

@@ -1,0 +1,389 @@
+//! Every kernel of a bundle on random problems against f64.
+//!
+//! The reference is the kernel's own formula: products of matrices by fast routines of the host and
+//! the GPU, all others by the formula's interpreter ([`FormulaReference`]). For each problem the
+//! outputs are poisoned first. Afterwards every element must satisfy the rule of [`compare`],
+//! inputs must be unchanged, and no byte outside the output's elements may have
+//! changed: gaps between rows, and red zones before and behind. Findings of the emulator of level
+//! error fail a problem as well. Half of the problems hold small integers and must match exactly.
+//! Inputs may also name their elements, which tells what arrived where ([`Inputs::Indices`]).
+//! On a GPU, kernels that start before the one before them has ended also run a [`chain`].
+
+mod format;
+
+mod numbers;
+
+mod data;
+
+mod tables;
+
+mod rows;
+
+mod elements;
+
+mod placement;
+
+mod problems;
+
+mod hard;
+
+mod work;
+
+mod coverage;
+
+mod reference;
+
+mod form;
+
+mod steps;
+
+mod bound;
+
+mod compare;
+
+mod model;
+
+mod judge;
+
+pub mod planted;
+
+mod formula;
+
+mod inputs;
+
+mod trace;
+
+mod outcome;
+
+mod trial;
+
+mod indices;
+
+mod host_memory;
+
+mod attempt;
+
+mod chain;
+
+use std::ops::{ControlFlow, RangeInclusive};
+
+use tilewright_bundle::Kernel;
+
+pub(crate) use attempt::{Attempt, turn};
+pub use bound::{Expected, Rule};
+pub use chain::chain;
+pub use compare::{Comparison, Worst, compare};
+pub use data::Data;
+pub use elements::{random_bytes, random_codes, random_elements};
+pub(crate) use form::{Factor, GemmForm};
+pub use formula::{Dense, Expect, FormulaReference, Verdict};
+pub(crate) use judge::Judge;
+pub(crate) use model::Samples;
+pub use numbers::{decode, encode, round, unit_roundoff};
+pub use outcome::{Closeness, Outcome, Summary};
+pub use problems::{Case, Draw, TOO_LARGE};
+pub use reference::{CPU_MOST, Reference, Shape, on_cpu, on_gpu};
+pub use steps::Steps;
+pub use tables::promised;
+pub use trace::{Trace, Written};
+
+use coverage::Coverage;
+use hard::Aim;
+
+use tilewright_runtime::Device;
+use tilewright_runtime::Error;
+use tilewright_runtime::Problem;
+use tilewright_runtime::Runtime;
+use tilewright_runtime::cuda::BlasLt;
+
+/// What the inputs of a gemm hold. Those of a copy hold random bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Inputs {
+    /// Integers in one problem, normals in the next.
+    #[default]
+    Mixed,
+    /// Every kind of random numbers in turn.
+    All,
+    /// Random numbers.
+    Random(Data),
+    /// One factor names its elements, the other selects among them: an output that is wrong says
+    /// which element it holds. A problem takes several launches; extents are a few tiles.
+    Indices,
+}
+
+impl Inputs {
+    /// Kinds that take turns.
+    const fn turns(self) -> &'static [Data] {
+        match self {
+            Inputs::Mixed => &[Data::Integers, Data::Normals],
+            Inputs::All => &Data::ALL,
+            Inputs::Random(_) | Inputs::Indices => &[],
+        }
+    }
+
+    /// How many kinds take turns, problem by problem.
+    pub fn kinds(self) -> u64 {
+        self.turns().len().max(1) as u64
+    }
+
+    /// What the inputs of the problem numbered `index` hold; `None` for indices.
+    pub fn data(self, index: u64) -> Option<Data> {
+        let turns = self.turns();
+        match self {
+            Inputs::Random(data) => Some(data),
+            _ => turns.get((index % self.kinds()) as usize).copied(),
+        }
+    }
+}
+
+/// How much to verify.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Problems for each kernel.
+    pub problems: usize,
+    /// The same seed draws the same problems and data, under the same schedules of the emulator.
+    pub seed: u64,
+    /// What the inputs hold.
+    pub inputs: Inputs,
+    /// Largest product of a problem's extents, where the kernel takes smaller ones; without it as
+    /// much as the device does in time.
+    pub volume: Option<u64>,
+}
+
+/// What the first of every few problems are made for.
+const AIMS: [Aim; 2] = [Aim::Steps, Aim::Turns];
+/// How many problems there are to those.
+const HARD_EVERY: u64 = 5;
+/// In one problem of so many, the last, scalars may be 0.
+const ZEROS_EVERY: u64 = 4;
+
+/// Extents of problems whose inputs are indices: so few elements that every one of them can be
+/// selected, more than most tiles have.
+const INDEXED: RangeInclusive<i64> = 64..=288;
+
+/// Extents of the gemms of a chain: enough tiles that one launch's end meets the next one's start.
+const CHAIN_SIDE: i64 = 2048;
+/// Launches of a chain.
+const CHAIN_LINKS: usize = 64;
+
+impl Default for Options {
+    /// Eight problems.
+    fn default() -> Self {
+        Options {
+            problems: 8,
+            seed: 1,
+            inputs: Inputs::Mixed,
+            volume: None,
+        }
+    }
+}
+
+/// What verifying has to say while it runs.
+#[derive(Debug, Clone, Copy)]
+pub enum Event<'a> {
+    /// A problem is done.
+    Outcome(&'a Outcome),
+    /// A kernel is done: these are all of its problems.
+    Kernel(&'a [Outcome]),
+}
+
+/// Verifies kernels of a runtime's bundle, reporting each outcome as it comes.
+///
+/// # Errors
+/// As [`verify_while`].
+pub fn verify(
+    runtime: &Runtime,
+    kernels: &[&Kernel],
+    options: Options,
+    mut report: impl FnMut(&Outcome),
+) -> Result<Summary, Error> {
+    verify_while(runtime, kernels, options, |event| {
+        if let Event::Outcome(outcome) = event {
+            report(outcome);
+        }
+        ControlFlow::Continue(())
+    })
+}
+
+/// Verifies kernels of a runtime's bundle for as long as `report`, which is told of each problem
+/// and each kernel, wants to go on. Kernels that were not done by then are named in the summary.
+///
+/// Of every few problems one is made to be hard: several tiles along every tiled mode, with a part
+/// of one behind them, and more steps along a sum than a kernel has stages; another has more tiles
+/// than a persistent kernel has CTAs. All others are drawn.
+///
+/// Whatever is wrong with a kernel is an outcome that failed, and so is a kernel that the device
+/// refuses; the caller leaves out those it knows to be for other devices. So is a kernel that takes
+/// no problem but those of a single row, column or product.
+///
+/// # Errors
+/// When the device itself fails, and nothing more can be learned from it.
+pub fn verify_while(
+    runtime: &Runtime,
+    kernels: &[&Kernel],
+    options: Options,
+    mut report: impl FnMut(Event<'_>) -> ControlFlow<()>,
+) -> Result<Summary, Error> {
+    let mut summary = Summary::default();
+    let blas = reference_library(runtime);
+    let session = Session {
+        runtime,
+        blas: blas.as_ref(),
+        options,
+    };
+    for (at, kernel) in kernels.iter().enumerate() {
+        let first = summary.outcomes.len();
+        let done = session.kernel(kernel, &mut |outcome| {
+            let go_on = report(Event::Outcome(&outcome));
+            summary.outcomes.push(outcome);
+            go_on
+        })?;
+        runtime.unload(kernel);
+        let own = summary.outcomes.get(first..).unwrap_or_default();
+        let mut go_on = done;
+        if done.is_continue() {
+            go_on = report(Event::Kernel(own));
+        }
+        if go_on.is_break() {
+            let done = at + usize::from(done.is_continue());
+            let left = kernels.get(done..).unwrap_or_default();
+            summary.left_out = left.iter().map(|kernel| kernel.id.clone()).collect();
+            break;
+        }
+    }
+    Ok(summary)
+}
+
+/// What all kernels of one run share.
+struct Session<'a> {
+    runtime: &'a Runtime,
+    blas: Option<&'a BlasLt>,
+    options: Options,
+}
+
+impl Session<'_> {
+    /// All problems of one kernel; breaks where `report` does.
+    fn kernel(
+        &self,
+        kernel: &Kernel,
+        report: &mut dyn FnMut(Outcome) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, Error> {
+        let (runtime, options) = (self.runtime, self.options);
+        let mut coverage = Coverage::default();
+        let mut fine = true;
+        for index in 0..options.problems as u64 {
+            let outcome = self.problem(kernel, index, &mut coverage)?;
+            let hopeless = outcome.problem.is_empty();
+            fine &= outcome.passed();
+            if report(outcome).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+            if hopeless {
+                break;
+            }
+        }
+        if let Some(reason) = coverage
+            .missing(kernel, runtime.device(), options.seed)
+            .filter(|_| fine)
+            && report(Outcome::unchecked(kernel, reason)).is_break()
+        {
+            return Ok(ControlFlow::Break(()));
+        }
+        let early = kernel.launches.iter().any(|launch| launch.programmatic);
+        if early && matches!(runtime.device(), Device::Cuda(_)) {
+            let chained = chain(runtime, kernel, CHAIN_SIDE, CHAIN_LINKS, options.seed)?;
+            if let Some(outcome) = chained
+                && report(outcome).is_break()
+            {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// The problem of a number.
+    fn problem(
+        &self,
+        kernel: &Kernel,
+        index: u64,
+        coverage: &mut Coverage,
+    ) -> Result<Outcome, Error> {
+        let (runtime, options) = (self.runtime, self.options);
+        let data = options.inputs.data(index);
+        let (seed, device) = turn(runtime.device(), options.seed, index);
+        let draw = |device: &Device| {
+            let draw = Draw::new(kernel, device.info(), seed);
+            let draw = match options.volume {
+                Some(most) => draw.with_volume(most),
+                None => draw,
+            };
+            let draw = match AIMS.get((index % HARD_EVERY) as usize) {
+                Some(aim) => draw.with_aim(*aim),
+                None => draw,
+            };
+            let draw = match index % ZEROS_EVERY == ZEROS_EVERY - 1 {
+                true => draw,
+                false => draw.without_zeros(),
+            };
+            match data {
+                Some(data) if data.may_overflow() => draw.with_volume(CPU_MOST),
+                Some(_) => draw,
+                None => draw.with_extents(INDEXED),
+            }
+            .next_case()
+        };
+        let attempt = Attempt {
+            runtime,
+            blas: self.blas,
+            kernel,
+            data,
+            seed,
+            device: &device,
+            traced: false,
+            is_known: None,
+        };
+        attempt.run(|device| coverage.note(draw(device)))
+    }
+}
+
+/// Verifies one kernel on a given problem, whose operands start at aligned addresses.
+///
+/// # Errors
+/// When the device itself fails.
+pub fn verify_one(
+    runtime: &Runtime,
+    kernel: &Kernel,
+    problem: &Problem,
+    data: Data,
+    seed: u64,
+) -> Result<Outcome, Error> {
+    let blas = reference_library(runtime);
+    let draw = |device: &Device| {
+        let fit = device.fit(kernel, problem)?;
+        let offsets = vec![0; fit.operands.len()];
+        Ok(Case {
+            problem: problem.clone(),
+            fit,
+            offsets,
+        })
+    };
+    let attempt = Attempt {
+        runtime,
+        blas: blas.as_ref(),
+        kernel,
+        data: Some(data),
+        seed,
+        device: runtime.device(),
+        traced: false,
+        is_known: None,
+    };
+    attempt.run(draw)
+}
+
+/// The reference of large problems on a GPU; small ones do without.
+fn reference_library(runtime: &Runtime) -> Option<BlasLt> {
+    match runtime.device() {
+        Device::Cuda(device) => BlasLt::open(device).ok(),
+        Device::Emulator(_) => None,
+    }
+}

@@ -22,6 +22,9 @@ trap 'rm -rf "$out"' EXIT
 for bundle in shipped ladder taken; do
     "$tilewright" verify "$out/$bundle" --device emulator "$@"
 done
+# What names its elements tells where each arrives: one problem says it.
+"$tilewright" build ci/data/probes/gemm -o "$out/probes"
+"$tilewright" verify "$out/probes" --device emulator --inputs indices --problems 1
 for rows in ci/data/captures/*.jsonl; do
     "$tilewright" verify "$out/shipped" --device emulator --against "$rows"
 done

@@ -15,9 +15,9 @@
 //! Nothing is launched before every check has passed: capability, layouts, recorded assumptions,
 //! extents, alignment, sizes, overlap. What fails is a [`Refusal`], and all of them are reported.
 //!
-//! [`typed`] is what launchers are made of that a build step writes, a struct for each function. The
-//! crate knows no compiler, no YAML and no layout algebra. Kernels are verified, measured, tuned and
-//! captured by `tilewright-lab`.
+//! [`typed`] is what launchers are made of that a build step writes, a struct for each function.
+//! The crate knows no compiler, no YAML and no layout algebra. Kernels are verified, measured,
+//! tuned and captured by `tilewright-lab`.
 //!
 //! [`operating`] is for services: threads and streams, scratch memory, graphs, the PTX cache,
 //! faults and what comes after them, counters and events.
@@ -60,8 +60,9 @@ mod summary;
 #[cfg(feature = "emulator")]
 mod emulated;
 #[cfg(not(feature = "emulator"))]
-#[path = "no_emulator.rs"]
-mod emulated;
+mod no_emulator;
+#[cfg(not(feature = "emulator"))]
+use no_emulator as emulated;
 
 mod device;
 

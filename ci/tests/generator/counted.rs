@@ -137,7 +137,7 @@ fn shared(c: &Counters) -> [(&'static str, SharedTraffic); 6] {
 fn counters_are_as_recorded_under_every_schedule() {
     let all = shipped::on_each(&counted(), |one| {
         let (launch, module) = one.launch();
-        let runs = Schedule::first(3).into_iter().map(options);
+        let runs = Schedule::first(2).into_iter().map(options);
         let mut reports = runs.map(|options| launch.run(&module, &options).unwrap().report);
         let first = reports.next().unwrap();
         for report in reports {
@@ -200,7 +200,7 @@ fn counters_agree_with_certificates() {
             .run(&module, &options(Schedule::first(1)[0]))
             .unwrap()
             .report;
-        let mut complaints = Vec::new();
+        let mut complaints = Vec::from_iter(unlisted(one, &report.counters));
         let mut compared = 0;
         // The engine of tensor copies has no lanes whose accesses could be counted.
         let counted = one.steps.iter().filter(|step| !step.atom.contains("tma"));
@@ -293,19 +293,12 @@ fn conflicts_in_shared_memory_are_listed() {
 }
 
 /// All that ran is free of conflicts where nothing is listed, exchanges of folds through shared
-/// memory, which are no steps of a plan, among it.
-#[test]
-fn what_runs_is_free_of_conflicts_but_for_what_is_listed() {
-    let found = shipped::on_each(&counted(), |one| {
-        let (launch, module) = one.launch();
-        let run = launch.run(&module, &options(Schedule::first(1)[0]));
-        let excess = shared(&run.unwrap().report.counters).map(|(_, traffic)| traffic.excess);
-        let name = &one.subject.name;
-        let unlisted = listed(name, &one.steps).is_empty() && excess.iter().sum::<u64>() > 0;
-        unlisted.then(|| format!("{name}: {excess:?} wavefronts more than the fewest"))
-    });
-    let complaints: Vec<String> = found.into_iter().flatten().collect();
-    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+/// memory, which are no steps of a plan, among it; else what is not.
+fn unlisted(one: &Counted, counters: &Counters) -> Option<String> {
+    let excess = shared(counters).map(|(_, traffic)| traffic.excess);
+    let name = &one.subject.name;
+    let unlisted = listed(name, &one.steps).is_empty() && excess.iter().sum::<u64>() > 0;
+    unlisted.then(|| format!("{name}: {excess:?} wavefronts more than the fewest"))
 }
 
 fn worst(all: impl Iterator<Item = Option<f64>>) -> Option<f64> {

@@ -20,12 +20,12 @@ use crate::{sample, shipped};
 /// Schedules of every launch.
 const SCHEDULES: usize = 4;
 /// Kernels that are looked at.
-const KERNELS: u64 = 16;
+const KERNELS: u64 = 8;
 /// Mutants of each.
 const SAMPLE: usize = 5;
 /// Further kernels, of one word each, and the most elements of their tiles: larger ones take long,
 /// and have more boundaries than a sample of problems meets.
-const OTHERS: u64 = 6;
+const OTHERS: u64 = 4;
 const MOST_OF_A_TILE: i64 = 1 << 11;
 /// Mutants that must be noticed or explained, in percent: of kernels whose problems meet every
 /// boundary, and of the further ones, whose problems are a sample as well.

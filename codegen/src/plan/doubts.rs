@@ -1,10 +1,10 @@
 //! What a plan is slow by that its spec asks for, and may not be meant.
 //!
-//! Comes in: a file with the plans of its points. Goes out: warnings. Keys that are written are left
-//! to the plan instead, one after another, and what it takes then is told: a swizzle by which words
-//! of one bank meet, keys that keep a product off the tensor cores' own reads of shared memory. What
-//! is asked for by name, an atom or a schedule, is meant; so is what some point of a tuning space
-//! has otherwise.
+//! Comes in: a file with the plans of its points. Goes out: warnings. Keys that are written are
+//! left to the plan instead, one after another, and what it takes then is told: a swizzle by which
+//! words of one bank meet, keys that keep a product off the tensor cores' own reads of shared
+//! memory. What is asked for by name, an atom or a schedule, is meant; so is what some point of a
+//! tuning space has otherwise.
 
 use crate::error::{Problem, Result, Violation};
 use crate::plan::changes::freed;
@@ -84,10 +84,14 @@ fn slow_swizzles(point: &Point, plan: &Plan) -> Result<Vec<Doubt>> {
         let Some(own) = own.filter(|_| least.cost() < taken.cost()) else {
             continue;
         };
+        let named = match swizzle.bits() {
+            0 => "none".to_owned(),
+            _ => swizzle.to_string(),
+        };
         let mut violation = Violation::new(
             SWIZZLE,
             format!(
-                "operand {operand}: by swizzle {swizzle} its accesses to shared memory take {} \
+                "operand {operand}: by swizzle {named} its accesses to shared memory take {} \
                  wavefronts a tile, {} by what the plan takes where none is written",
                 taken.taken, least.taken
             ),
@@ -148,7 +152,7 @@ fn slow_mma(point: &Point, plan: &Plan) -> Result<Option<Doubt>> {
     let mut violation = Violation::new(
         MMA,
         format!(
-            "by {named} products are of {}: without, they are of {}, which reads shared memory \
+            "with {named} products are of {}; without, they are of {}, which reads shared memory \
              itself",
             mma.atom.id, fast.atom.id
         ),
@@ -177,7 +181,10 @@ fn written(spec: &Spec) -> Vec<String> {
     ];
     let given = given.into_iter().filter(|(_, given)| *given);
     let given = given.map(|(key, _)| key.to_owned());
+    let said = spec.said();
+    let is_said = |key: &String| said.iter().any(|(said, _)| said.starts_with(key.as_str()));
     let copies = spec.copy.keys().map(|operand| format!("copy.{operand}"));
+    let copies = copies.filter(|key| is_said(&format!("{key}.")));
     let swizzles = spec.swizzle.iter();
     let swizzles = swizzles.filter(|(_, swizzle)| **swizzle != Auto::Auto);
     let swizzles = swizzles.map(|(operand, _)| format!("swizzle.{operand}"));

@@ -8,12 +8,14 @@
 //! where the program was moved since, as `cargo install` does. These have to be of the program's
 //! owner. No other place is searched: a working folder has no say in what runs.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{Read, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::arch::Arch;
@@ -180,6 +182,18 @@ pub fn version(path: &Path) -> Result<String> {
         .ok_or_else(|| tool(format!("{} prints no version", path.display())))
 }
 
+/// The same, asked of each path once in a process.
+fn version_once(path: &Path) -> Result<String> {
+    static KNOWN: Mutex<BTreeMap<PathBuf, String>> = Mutex::new(BTreeMap::new());
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(version) = known().get(path) {
+        return Ok(version.clone());
+    }
+    let version = version(path)?;
+    known().insert(path.to_owned(), version.clone());
+    Ok(version)
+}
+
 /// Assembles a module of one kernel.
 ///
 /// # Errors
@@ -222,7 +236,7 @@ pub fn assemble_with(path: &Path, text: &str, arch: &Arch) -> Result<PtxasReport
         )));
     }
     let mut report = parse(&said)?;
-    report.version = version(path)?;
+    report.version = version_once(path)?;
     cubin.rewind().map_err(io)?;
     cubin.read_to_end(&mut report.cubin).map_err(io)?;
     report.params = cubin::params(&report.cubin);

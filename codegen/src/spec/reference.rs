@@ -115,7 +115,7 @@ impl Page {
                 self.text,
                 "\n# Atoms of {keys}\n\n| atom | CuTe's name | needs |\n|---|---|---|\n"
             );
-            let taken = |known: &&Known| known.job == *job && is_taken(known);
+            let taken = |known: &Known| known.job == *job && is_taken(known);
             for known in catalogue::atoms().filter(taken) {
                 let cute = known.atom.cute.as_ref();
                 let cute = cute.map_or(String::new(), |name| format!("`{name}`"));
@@ -138,9 +138,7 @@ fn is_taken(known: &Known) -> bool {
     };
     let rank = copy.tensor.map(|tensor| tensor.rank);
     match known.job {
-        Job::Move(Space::Smem, Space::Gmem) => {
-            copy.reduce.is_none() && matches!(rank, Some(2 | 3))
-        }
+        Job::Move(Space::Smem, Space::Gmem) => copy.reduce.is_none() && matches!(rank, Some(2 | 3)),
         Job::Move(Space::Gmem, Space::Smem) => !matches!(rank, Some(1 | 5)),
         _ => true,
     }

@@ -89,8 +89,9 @@ mod hash;
 #[cfg(feature = "signatures")]
 mod key;
 #[cfg(not(feature = "signatures"))]
-#[path = "no_key.rs"]
-mod key;
+mod no_key;
+#[cfg(not(feature = "signatures"))]
+use no_key as key;
 
 mod expr;
 
@@ -125,8 +126,9 @@ mod limits;
 #[cfg(feature = "zip")]
 mod archive;
 #[cfg(not(feature = "zip"))]
-#[path = "no_archive.rs"]
-mod archive;
+mod no_archive;
+#[cfg(not(feature = "zip"))]
+use no_archive as archive;
 
 mod source;
 

@@ -20,8 +20,8 @@ pub(crate) fn encode(placed: &PlacedMap) -> Result<[u8; 128], String> {
     let element_strides = map.element_strides.map(u32::from);
     let mut encoded = sys::CUtensorMap { opaque: [0; 16] };
     // SAFETY: the driver reads `rank` extents, boxes and steps and one stride less from arrays of
-    // five and four, since a rank above five has no such arrays, and writes one map; all outlive the
-    // call. The address is not followed: it only goes into the map.
+    // five and four, since a rank above five has no such arrays, and writes one map; all outlive
+    // the call. The address is not followed: it only goes into the map.
     let status = unsafe {
         sys::cuTensorMapEncodeTiled(
             &mut encoded,

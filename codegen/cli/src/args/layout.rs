@@ -26,7 +26,7 @@ pub struct Eval {
     #[arg(value_name = "EXPRESSION", required_unless_present = "list")]
     #[arg(allow_hyphen_values = true)]
     pub expression: Option<String>,
-    /// What is known of a name: "m % 128 == 0" or "m >= 128"; may be said several times
+    /// What is known of a name, such as `m % 128 == 0` or `m >= 128`; may be said several times
     #[arg(long, value_name = "FACT")]
     pub given: Vec<String>,
     /// List every function with its signature

@@ -2,8 +2,8 @@
 //!
 //! Problems go to stderr with their source lines, verdicts to stdout, a line per spec; of what no
 //! kernel of its form does, or with `--choices`, the forms that a written formula has not a line
-//! each, with what of it does not fit them. With `--json` stdout holds it all. With `--build` points count as having a
-//! kernel that `build` makes: the assembler has its say.
+//! each, with what of it does not fit them. With `--json` stdout holds it all. With `--build`
+//! points count as having a kernel that `build` makes: the assembler has its say.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;

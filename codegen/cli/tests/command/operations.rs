@@ -75,7 +75,7 @@ fn copy_atoms_in_bits_are_made_for_elements_first() {
     .expect(2);
     assert!(run.stderr.contains("copy_atom_for(atom, bits)"), "{run:?}");
     let run = eval(&format!("copy_atom_for({bits}, 7)")).expect(1);
-    assert!(run.stderr.contains("not a multiple of 128"), "{run:?}");
+    assert!(run.stderr.contains("128 is not a multiple of 7"), "{run:?}");
     // 64 bytes are more than the 16 that a thread reads.
     let run = eval(&format!("copy_atom_for({bits}, 512)")).expect(1);
     assert!(

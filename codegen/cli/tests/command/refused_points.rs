@@ -106,9 +106,9 @@ fn nothing_left_is_the_same_failure_with_what_builds() {
 fn a_point_is_counted_by_every_limit() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("first.yaml");
-    let spec = "kernel: gemm\nname: first\narch: sm_80\noperands:\n  a: { dtype: f32, layout: \
-                '(m,k):(lda,1)' }\n  b: { dtype: f32, layout: '(n,k):(ldb,1)' }\n  d: { dtype: \
-                f32, layout: '(m,n):(ldd,1)' }\naccumulator: f32\ncta_tile: '(512,512,64)'\n";
+    let spec = "kernel: gemm\nname: first\narch: sm_80\noperands:\n  a: { dtype: bf16, layout: \
+                '(m,k):(lda,1)' }\n  b: { dtype: bf16, layout: '(n,k):(ldb,1)' }\n  d: { dtype: \
+                bf16, layout: '(m,n):(ldd,1)' }\naccumulator: f32\ncta_tile: '(512,512,64)'\n";
     fs::write(&path, spec).unwrap();
     let run = tilewright(["check", text(&path)]).expect(1);
     let told = "1 without a kernel (1 registers, 1 smem-capacity)";

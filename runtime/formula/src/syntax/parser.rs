@@ -194,7 +194,7 @@ impl<'t> Parser<'t> {
                 .then_some("a statement goes on behind its line's end only inside parentheses"));
         let chooses = !line_end && self.at > 0 && self.word() == "if";
         let help = match chooses {
-            true => Some("what a condition chooses is `where(…, …, …)`: condition, value, otherwise"),
+            true => Some("a condition chooses by `where(…, …, …)`: condition, value, otherwise"),
             false => help,
         };
         let message = format!("expected {what}, found {found}");

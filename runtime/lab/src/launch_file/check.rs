@@ -302,10 +302,12 @@ mod tests {
     /// The page on launch files has every key that is taken.
     #[test]
     fn the_page_names_every_key() {
-        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/launch_files.md");
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/launch_files.md");
         let page = std::fs::read_to_string(page).unwrap();
         let rows = page.lines().filter(|line| line.starts_with('|'));
-        let told: BTreeSet<&str> = rows.flat_map(|row| row.split('`').skip(1).step_by(2)).collect();
+        let told: BTreeSet<&str> = rows
+            .flat_map(|row| row.split('`').skip(1).step_by(2))
+            .collect();
         let keys = [MANIFEST, BUFFER, TENSORMAP, IM2COL].concat();
         for key in keys.iter().filter(|key| !["kind", "name"].contains(key)) {
             assert!(told.contains(key), "{key}");

@@ -1,7 +1,9 @@
 //! Tuning: which kernels of a bundle are fastest on which problems of one device.
 //!
 //! In: a bundle that holds many points of its specs, problems, and a file of records. Out: records
-//! of every candidate, and a [`Tuning`] that [`Runtime::select`](tilewright_runtime::Runtime::select) reads.
+//! of every candidate, and a [`Tuning`] that [`Runtime::select`] reads.
+//!
+//! [`Runtime::select`]: tilewright_runtime::Runtime::select
 //!
 //! ```no_run
 //! use tilewright_lab::bench::{Extent, Leading, Stamp};

@@ -274,14 +274,23 @@ impl SmemAccesses {
     }
 
     /// Whether the swizzle keeps every vector whole and aligned. Of those that begin a number of
-    /// its periods apart one is looked at.
+    /// its periods apart one is looked at, but for periods so long that few do.
     pub fn whole(&self, swizzle: &Swizzle) -> bool {
+        const LONGEST: i64 = 1 << 16;
         let [element, access] = self.bytes;
         let period = smem::period(swizzle, element).max(access / element);
+        let places = match period {
+            0..=LONGEST => period as usize,
+            _ => 0,
+        };
         self.vectors.iter().all(|Vectors { steps, first }| {
-            let starts: BTreeSet<i64> = first.iter().map(|at| at.rem_euclid(period)).collect();
-            let mut starts = starts.into_iter();
-            starts.all(|start| self.is_whole(start, steps.iter().copied(), swizzle))
+            let mut seen = vec![false; places];
+            first.iter().all(|at| {
+                let start = at.rem_euclid(period);
+                let place = seen.get_mut(start as usize);
+                place.is_some_and(|seen| std::mem::replace(seen, true))
+                    || self.is_whole(start, steps.iter().copied(), swizzle)
+            })
         })
     }
 

@@ -56,6 +56,8 @@ cp target/release/tilewright README.md CHANGELOG.md LICENSE-* "$stage/$name-$tar
 packed "$name-$target.tar.gz" "$stage/$name-$target"
 
 step "the command without LLVM"
+cargo clippy --package tilewright --no-default-features --locked -- -D warnings
+cargo clippy --package tilewright-runtime --no-default-features --locked -- -D warnings
 cargo build --release --locked --package tilewright --no-default-features \
     --target-dir target/without-llvm
 mkdir "$stage/$name-runtime-$target"

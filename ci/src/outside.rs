@@ -43,11 +43,16 @@ fn of_dev(manifest: &str) -> String {
             is_dev = line.starts_with("[profile.dev");
             table = line;
         }
-        // What is compiled anew whatever its profile is, as its features are others, compiles fast.
-        let anew = line.starts_with("tilewright-emulator ");
+        // What is compiled anew whatever its profile is, as its features are others, compiles fast:
+        // all of ours.
+        let anew = line.starts_with("tilewright-") && line.ends_with("{ opt-level = 3 }");
         if !is_dev || anew || (named && line.starts_with("debug")) {
             continue;
         }
+        let line = match table {
+            "[profile.dev]" if line.starts_with("opt-level") => "opt-level = 0",
+            _ => line,
+        };
         made.extend([line, "\n"]);
         if table == "[profile.dev]" && line != table {
             of_scripts.extend([line, "\n"]);
@@ -63,15 +68,17 @@ mod tests {
     #[test]
     fn scripts_have_the_profile_of_the_rest() {
         let manifest = "[package]\nname = \"x\"\n\n[profile.dev]\nopt-level = 1\n\n\
-                        [profile.dev.package]\na = { opt-level = 3 }\n\n\
+                        [profile.dev.package]\na = { opt-level = 3 }\n\
+                        tilewright-b = { opt-level = 3 }\n\n\
                         [profile.release]\nlto = true\n";
         let made = of_dev(manifest);
         for table in ["[profile.dev]", "[profile.dev.build-override]"] {
             assert!(
-                made.contains(&format!("{table}\nopt-level = 1\n")),
+                made.contains(&format!("{table}\nopt-level = 0\n")),
                 "{made}"
             );
         }
         assert!(made.contains("a = { opt-level = 3 }") && !made.contains("lto"));
+        assert!(!made.contains("tilewright-b"));
     }
 }

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 use tilewright_runtime::bundle::{Kernel, Operand, PackedOrder};
 use tilewright_runtime::cuda::Current;
 use tilewright_runtime::{Device, Runtime, alignment_bytes};
@@ -115,6 +116,25 @@ pub(crate) struct PyKernel {
 }
 
 impl PyKernel {
+    /// Refuses what is given without a name, with the names.
+    fn by_name(&self, positional: &Bound<'_, PyTuple>) -> PyResult<()> {
+        if positional.is_empty() {
+            return Ok(());
+        }
+        let semantics = &self.kernel().semantics;
+        let operands = semantics.operands.iter().map(|one| one.name.as_str());
+        let scalars = semantics.scalars.iter().map(|one| one.name.as_str());
+        let names: Vec<String> = operands
+            .chain(scalars)
+            .map(|name| format!("{name}=..."))
+            .collect();
+        Err(PyTypeError::new_err(format!(
+            "tensors and scalars are given by name, here {} without: write kernel({})",
+            positional.len(),
+            names.join(", ")
+        )))
+    }
+
     /// A launch of tensors that are ready on a stream.
     fn bound(
         &self,
@@ -247,26 +267,32 @@ impl PyKernel {
     }
 
     /// Checks everything once and keeps the tensors: what comes back launches when it is called.
-    #[pyo3(signature = (*, workspace=None, promises=None, **tensors_and_scalars))]
+    #[pyo3(signature = (*positional, workspace=None, promises=None, **tensors_and_scalars))]
     fn bind(
         &self,
+        positional: &Bound<'_, PyTuple>,
         workspace: Option<&Bound<'_, PyAny>>,
         promises: Option<Vec<String>>,
         tensors_and_scalars: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<PyLaunch> {
+        self.by_name(positional)?;
         self.bound(None, workspace, promises, tensors_and_scalars)
     }
 
     /// Launches on named tensors and scalars, on the current stream or on the one given.
-    #[pyo3(signature = (*, stream=None, workspace=None, promises=None, **tensors_and_scalars))]
+    #[pyo3(signature = (*positional, stream=None, workspace=None, promises=None,
+        **tensors_and_scalars))]
+    #[allow(clippy::too_many_arguments)]
     fn __call__(
         &self,
         py: Python<'_>,
+        positional: &Bound<'_, PyTuple>,
         stream: Option<&Bound<'_, PyAny>>,
         workspace: Option<&Bound<'_, PyAny>>,
         promises: Option<Vec<String>>,
         tensors_and_scalars: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
+        self.by_name(positional)?;
         self.bound(stream, workspace, promises, tensors_and_scalars)?
             .__call__(py, stream)
     }

@@ -127,6 +127,10 @@ def test_extents_are_whatever_has_an_index(bundle):
         kernel(s=s, d=d, m=2**70)
     with pytest.raises(tilewright.Refused, match="`x` is no operand"):
         kernel(s=s, d=d, x=numpy.ones(1))
+    for call in [kernel, kernel.bind]:
+        named = r"by name, here 2 without: write kernel\(s=..., d=...\)"
+        with pytest.raises(TypeError, match=named):
+            call(s, d)
 
 
 def test_streams_and_scratch_memory_are_what_they_say(bundle):

@@ -2,7 +2,7 @@
 
 from os import PathLike
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union, final
+from typing import Any, Dict, List, NoReturn, Optional, Sequence, Tuple, Union, final
 
 from .counting import Counters
 
@@ -112,7 +112,7 @@ class Kernel:
         """Loads its code, so that the first launch does not."""
     def bind(
         self,
-        *,
+        *positional: NoReturn,
         workspace: Any = None,
         promises: Optional[Sequence[str]] = None,
         **tensors_and_scalars: Any,
@@ -121,7 +121,7 @@ class Kernel:
         called."""
     def __call__(
         self,
-        *,
+        *positional: NoReturn,
         stream: Any = None,
         workspace: Any = None,
         promises: Optional[Sequence[str]] = None,

@@ -7,8 +7,10 @@ use tilewright_ci::source_tree;
 use tilewright_codegen::ir::build;
 use tilewright_codegen::{certify, plan};
 
-use crate::shipped;
+use crate::{sample, shipped};
 
+/// Kernels whose mutants are judged.
+const KERNELS: usize = 150;
 /// Mutants of each kernel.
 const SAMPLE: usize = 3;
 
@@ -16,7 +18,9 @@ const SAMPLE: usize = 3;
 fn a_test_that_lets_one_more_through_is_refused() {
     let path = source_tree::root().join("ci/data/mutants/guards.txt");
     let rules = Rules::parse(&std::fs::read_to_string(path).unwrap()).unwrap();
-    let points: Vec<_> = shipped::points().into_iter().enumerate().collect();
+    let mut points = sample::shuffled(shipped::points(), |point| point.id.clone());
+    points.truncate(KERNELS);
+    let points: Vec<_> = points.into_iter().enumerate().collect();
     let judged: Vec<Judged> = shipped::on_each(&points, |(at, point)| {
         // Each kernel begins elsewhere, so that the sample has mutants of every kind.
         let mutants = judge(point, &rules, (0, usize::MAX)).unwrap().mutants;

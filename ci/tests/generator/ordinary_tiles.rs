@@ -133,9 +133,11 @@ fn a_sample_of_ordinary_tiles_spills_nothing() {
     }
 }
 
-/// The points that ptxas spills by their first plan: what is taken instead is in the certificate.
+/// Some of the points that ptxas spills by their first plan, of another sample with each `SEED`:
+/// what is taken instead is in the certificate.
 #[test]
 fn what_spills_takes_other_values_for_auto() {
+    const SPILLS: usize = 4;
     let Some(making) = judged() else { return };
     let names = [
         "column_mean",
@@ -146,6 +148,8 @@ fn what_spills_takes_other_values_for_auto() {
         "two_outputs",
         "half_the_threads",
     ];
+    let mut names = sample::shuffled(names.to_vec(), |name| (*name).to_owned());
+    names.truncate(SPILLS);
     for name in names {
         let path = source_tree::root().join(format!("ci/data/spills/{name}.yaml"));
         let file = spec::parse("-", &std::fs::read_to_string(&path).unwrap()).unwrap();

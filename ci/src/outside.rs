@@ -30,8 +30,10 @@ pub fn profile(folder: &Path) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// The tables `profile.dev` of a manifest, with the same for build scripts. A variable that says
-/// how much is debugged stays in force, which a key of a file would not let it.
+/// The tables `profile.dev` of a manifest, with the same for build scripts. Packages of ours, which
+/// have other features there than here and are compiled anew whatever their profile is, are not
+/// optimized, so that they compile fast. A variable that says how much is debugged stays in force,
+/// which a key of a file would not let it.
 fn of_dev(manifest: &str) -> String {
     let named = std::env::var_os("CARGO_PROFILE_DEV_DEBUG").is_some();
     let mut is_dev = false;
@@ -43,8 +45,6 @@ fn of_dev(manifest: &str) -> String {
             is_dev = line.starts_with("[profile.dev");
             table = line;
         }
-        // What is compiled anew whatever its profile is, as its features are others, compiles fast:
-        // all of ours.
         let anew = line.starts_with("tilewright-") && line.ends_with("{ opt-level = 3 }");
         if !is_dev || anew || (named && line.starts_with("debug")) {
             continue;

@@ -17,11 +17,7 @@ use tilewright_codegen::{catalogue, spec};
 
 /// Files with that extension in a folder, sorted.
 fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
-    let entries = fs::read_dir(repository().join(folder)).unwrap();
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-    paths.retain(|path| path.extension().is_some_and(|found| found == extension));
-    paths.sort();
-    paths
+    made::files(&repository().join(folder), &[extension])
 }
 
 /// The error of a rejected spec, named by its file alone so that reports are the same everywhere.

@@ -282,7 +282,6 @@ impl PyKernel {
     /// Launches on named tensors and scalars, on the current stream or on the one given.
     #[pyo3(signature = (*positional, stream=None, workspace=None, promises=None,
         **tensors_and_scalars))]
-    #[allow(clippy::too_many_arguments)]
     fn __call__(
         &self,
         py: Python<'_>,

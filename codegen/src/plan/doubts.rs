@@ -6,8 +6,10 @@
 //! memory. What is asked for by name, an atom or a schedule, is meant; so is what some point of a
 //! tuning space has otherwise.
 
+use crate::atoms;
 use crate::error::{Problem, Result, Violation};
-use crate::plan::changes::freed;
+use crate::plan::changes::{self, freed};
+use crate::plan::chooser;
 use crate::plan::model::{Hop, Plan};
 use crate::plan::partition::SmemAccesses;
 use crate::plan::plan;
@@ -130,7 +132,8 @@ fn slow_mma(point: &Point, plan: &Plan) -> Result<Option<Doubt>> {
         return Ok(None);
     }
     let keys = written(spec);
-    if keys.is_empty() {
+    let could = chooser(point, atoms::catalogue()?).multiplies_smem(spec.arch);
+    if keys.is_empty() || !could {
         return Ok(None);
     }
     let without = |keys: &[String]| {
@@ -173,14 +176,14 @@ fn reads_smem(plan: &Plan) -> bool {
 /// The keys that are written and may decide on the MMA.
 fn written(spec: &Spec) -> Vec<String> {
     let given = [
-        ("threads", spec.threads != Auto::Auto),
-        ("mma.atoms", spec.mma.atoms != Auto::Auto),
-        ("mma.permutation", spec.mma.permutation != Auto::Auto),
         ("min_ctas_per_sm", spec.min_ctas_per_sm != Auto::Auto),
         ("pipeline.stages", spec.pipeline.stages != Auto::Auto),
     ];
     let given = given.into_iter().filter(|(_, given)| *given);
-    let given = given.map(|(key, _)| key.to_owned());
+    let of_threads = changes::written(spec).into_iter();
+    let given = of_threads
+        .chain(given.map(|(key, _)| key))
+        .map(str::to_owned);
     let said = spec.said();
     let is_said = |key: &String| said.iter().any(|(said, _)| said.starts_with(key.as_str()));
     let copies = spec.copy.keys().map(|operand| format!("copy.{operand}"));
@@ -193,18 +196,15 @@ fn written(spec: &Spec) -> Vec<String> {
 
 /// The spec with that key left to the plan.
 fn left(mut spec: Spec, key: &str) -> Spec {
-    if let Some(operand) = key.strip_prefix("copy.") {
-        spec.copy.remove(operand);
-    } else if let Some(operand) = key.strip_prefix("swizzle.") {
-        spec.swizzle.remove(operand);
-    } else {
-        match key {
-            "threads" => return freed(&spec, &["threads"]).spec,
-            "mma.atoms" => return freed(&spec, &["mma.atoms"]).spec,
-            "mma.permutation" => return freed(&spec, &["mma.permutation"]).spec,
-            "min_ctas_per_sm" => spec.min_ctas_per_sm = Auto::Auto,
-            _ => spec.pipeline.stages = Auto::Auto,
-        }
+    let mut of_threads = changes::written(&spec).into_iter();
+    if let Some(key) = of_threads.find(|known| *known == key) {
+        return freed(&spec, &[key]).spec;
+    }
+    match key.split_once('.') {
+        Some(("copy", operand)) => drop(spec.copy.remove(operand)),
+        Some(("swizzle", operand)) => drop(spec.swizzle.remove(operand)),
+        Some(_) => spec.pipeline.stages = Auto::Auto,
+        None => spec.min_ctas_per_sm = Auto::Auto,
     }
     spec
 }

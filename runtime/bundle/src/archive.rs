@@ -17,11 +17,10 @@ use zip::read::ZipArchiveMetadata;
 use zip::{ZipArchive, ZipReadOptions};
 
 use crate::error::{ArchiveFault, Error};
+use crate::limits::MAX_ARCHIVE_BYTES;
 
 pub(crate) use self::pack::pack;
 
-/// Largest archive: sizes and places are of 32 bits, and the largest of them means zip64.
-pub(crate) const MAX_ARCHIVE_BYTES: u64 = u32::MAX as u64 - 1;
 /// Most entries: the largest number of 16 bits means zip64.
 const MAX_ENTRIES: usize = u16::MAX as usize - 1;
 

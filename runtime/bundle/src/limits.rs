@@ -7,6 +7,8 @@ pub(crate) const MANIFEST: &str = "manifest.json";
 pub(crate) const MAX_MANIFEST_BYTES: u64 = 128 << 20;
 /// Largest PTX or cubin.
 pub(crate) const MAX_FILE_BYTES: u64 = 64 << 20;
+/// Largest archive: sizes and places are of 32 bits, and the largest of them means zip64.
+pub(crate) const MAX_ARCHIVE_BYTES: u64 = u32::MAX as u64 - 1;
 /// Largest sum of the files.
 pub(crate) const MAX_TOTAL_BYTES: u64 = 4 << 30;
 /// Longest path of a file.

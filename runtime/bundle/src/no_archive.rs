@@ -7,9 +7,6 @@ use std::marker::PhantomData;
 
 use crate::error::{ArchiveFault, Error};
 
-/// Largest archive.
-pub(crate) const MAX_ARCHIVE_BYTES: u64 = u32::MAX as u64 - 1;
-
 /// An archive, which is never read.
 #[derive(Debug)]
 pub(crate) struct Archive<'a> {

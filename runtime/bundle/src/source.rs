@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use crate::archive::{self, Archive, MAX_ARCHIVE_BYTES};
+use crate::archive::{self, Archive};
 use crate::error::{ArchiveFault, Error, shorten};
-use crate::limits::{MANIFEST, safe_path};
+use crate::limits::{MANIFEST, MAX_ARCHIVE_BYTES, safe_path};
 
 /// Something that holds a bundle's files.
 pub(crate) enum Source<'a> {

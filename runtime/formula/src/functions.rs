@@ -205,6 +205,9 @@ pub struct FoldRow {
     pub doc: &'static str,
 }
 
+/// What is told to whoever wants a fold of all that is before each element.
+pub(crate) const NO_SCANS: &str = "kernels have no scans: write what each element folds";
+
 /// What is told of whoever wants a power.
 pub(crate) const NO_POWER: &str = "there are no powers: write `x * x`, or `exp(y * log(x))`";
 

@@ -6,7 +6,7 @@ use super::types::widen_literals;
 use crate::affine::ModeId;
 use crate::dtype::DType;
 use crate::formula::{Expr, ExprKind, ModeSet, Source, ValueType, size_free};
-use crate::functions::{self, Derived, Fold, Op, Takes};
+use crate::functions::{self, Derived, Fold, NO_SCANS, Op, Takes};
 use crate::problem::{Problem, Span, shown};
 use crate::syntax::{Node, NodeKind, Word, parse_expression};
 
@@ -112,7 +112,7 @@ impl Checker<'_> {
             })?;
             let along = self.free_name(mode);
             Some(format!(
-                "kernels have no scans: write what each element folds, `sum[{along}] \
+                "{NO_SCANS}, `sum[{along}] \
                  where({along} {before} {mode}, …, 0)` of an input with the mode `{along}`"
             ))
         })

@@ -50,7 +50,7 @@ fn table(depths_of: impl Fn(usize) -> usize) -> String {
          otherwise are found\n\
          # wrong by the bound (and with those that are compared bit for bit), by the extent of k.\n\
          # `-`: the error changes no element. Made by\n\
-         #     BLESS=1 cargo test --package tilewright-runtime --test planted\n\n",
+         #     BLESS=1 cargo test --package tilewright-lab --test lab planted\n\n",
         ROWS
     );
     let depths = DEPTHS.map(|k| format!("{k:>10}")).concat();
@@ -89,7 +89,7 @@ fn planted_errors_are_caught_as_recorded() {
     let lines = made.lines().zip(recorded.lines());
     let differs = lines.filter(|(is, was)| !was.starts_with(is));
     let differs = differs.collect::<Vec<_>>();
-    let again = "BLESS=1 cargo test --package tilewright-runtime --test planted";
+    let again = "BLESS=1 cargo test --package tilewright-lab --test lab planted";
     assert!(
         differs.is_empty() && made.lines().count() == recorded.lines().count(),
         "{differs:#?}\nIf the change is meant, record it: {again}"

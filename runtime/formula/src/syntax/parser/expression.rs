@@ -1,7 +1,7 @@
 //! Expressions: operators by how tightly they bind, calls, elements, folds.
 
 use super::Parser;
-use crate::functions::{FOLDS, Fold, NO_POWER, Notation, Op, PRIMITIVES};
+use crate::functions::{FOLDS, Fold, NO_POWER, NO_SCANS, Notation, Op, PRIMITIVES};
 use crate::problem::{Problem, Span, shown};
 use crate::syntax::{MAX_DEPTH, Node, NodeKind, TokenKind, Word};
 
@@ -211,7 +211,7 @@ impl Parser<'_> {
         };
         Some(problem.help(match scanned {
             Some((fold, otherwise)) => format!(
-                "kernels have no scans: write what each element folds, such as \
+                "{NO_SCANS}, such as \
                  `{fold}[j] where(j <= …, …, {otherwise})` of an input with the mode `j`"
             ),
             None => format!("folds are {}", names.join(", ")),

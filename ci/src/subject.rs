@@ -6,8 +6,8 @@
 //! formula allows of normal inputs.
 
 mod distinguishing;
-mod launch;
 mod trial;
+mod launch;
 
 use std::path::Path;
 

@@ -7,6 +7,7 @@ pub mod allowed;
 pub mod text_rules;
 pub mod facts;
 pub mod layering;
+pub mod order;
 pub mod floors;
 pub mod manifests;
 

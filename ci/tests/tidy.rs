@@ -2,8 +2,10 @@
 #![allow(clippy::unwrap_used)]
 
 use tilewright_ci::source_tree::{self, SourceFile};
-use tilewright_ci::tidy::allowed::{LONG_FILES, LONG_FUNCTIONS};
-use tilewright_ci::tidy::{Complaint, assert_none, facts, floors, layering, manifests, text_rules};
+use tilewright_ci::tidy::allowed::{LONG_FILES, LONG_FUNCTIONS, UNORDERED};
+use tilewright_ci::tidy::{
+    Complaint, assert_none, facts, floors, layering, manifests, order, text_rules,
+};
 use tilewright_codegen::atoms;
 
 fn check_each(rule: impl Fn(&SourceFile) -> Vec<Complaint>) {
@@ -61,6 +63,11 @@ fn functions_are_short() {
 #[test]
 fn modules_use_only_those_above_them() {
     assert_none(&layering::check(&source_tree::files().unwrap()));
+}
+
+#[test]
+fn modules_of_folders_use_only_those_above_them() {
+    assert_none(&order::check(&source_tree::files().unwrap(), UNORDERED));
 }
 
 #[test]

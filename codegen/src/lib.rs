@@ -44,12 +44,12 @@ pub mod guide;
 
 use tilewright_bundle::Route;
 
+use crate::plan::data::model::Plan;
 use certify::Certificate;
 use error::Result;
 use ir::program::Program;
 use ir::tile::Kernel;
 use pack::Artifact;
-use plan::model::Plan;
 use ptx::PtxModule;
 use spec::SpecFile;
 use spec::model::Point;

@@ -8,7 +8,7 @@
 use crate::error::{Error, Violation};
 use crate::first_good;
 use crate::making::Making;
-use crate::plan::changes::{Change, changes, value};
+use crate::plan::candidates::changes::{Change, changes, value};
 use crate::spec::Keys;
 use crate::spec::model::{Point, Spec};
 

@@ -6,10 +6,9 @@ use std::path::Path;
 
 use tilewright_codegen::explain::levels::{Level, Levels, Station, levels};
 use tilewright_codegen::explain::ownership::{Cut, Held};
-use tilewright_codegen::plan;
-use tilewright_codegen::plan::flow::Does;
-use tilewright_codegen::plan::model::Plan;
-use tilewright_codegen::spec;
+use tilewright_codegen::plan::data::model::Plan;
+use tilewright_codegen::plan::data::values::Does;
+use tilewright_codegen::{plan, spec};
 
 /// Kernels of every form and way.
 const SHIPPED: [&str; 24] = [

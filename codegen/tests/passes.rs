@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use tilewright_codegen::ir::print::Nameless;
-use tilewright_codegen::plan::model::Plan;
+use tilewright_codegen::plan::data::model::Plan;
 use tilewright_codegen::spec::{self, SpecFile};
 use tilewright_codegen::{compile, plan};
 

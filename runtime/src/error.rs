@@ -5,9 +5,9 @@
 //! [`Error`].
 
 mod fault;
-mod reason;
 mod records;
 mod refusal;
+mod reason;
 
 use std::fmt;
 use std::path::PathBuf;

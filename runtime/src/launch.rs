@@ -5,8 +5,8 @@
 //! device, and both report everything that is wrong at once.
 
 mod code;
-mod memory;
 mod numbers;
+mod memory;
 mod promise;
 mod values;
 

@@ -24,5 +24,5 @@ pub mod formulas;
 pub mod ends;
 pub mod refusal;
 pub mod judge;
-pub mod tally;
 pub mod campaign;
+pub mod tally;

@@ -9,11 +9,11 @@
 //! (`schedule`).
 
 mod expression;
-mod folds;
-mod kinds;
 mod products;
 mod schedule;
 mod shape;
+mod folds;
+mod kinds;
 
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;

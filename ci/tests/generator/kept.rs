@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use tilewright_bundle::Sha256Hex;
 use tilewright_codegen::first_good::first_good;
 use tilewright_codegen::pack::{self, Artifact};
-use tilewright_codegen::plan::model::Plan;
+use tilewright_codegen::plan::data::model::Plan;
 use tilewright_codegen::ptx::ptxas::{self, PtxasReport};
 use tilewright_codegen::spec::Point;
 use tilewright_codegen::{Making, compile};

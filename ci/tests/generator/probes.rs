@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 use tilewright_bundle::Kernel;
 use tilewright_ci::source_tree;
-use tilewright_codegen::plan::model::Hop;
+use tilewright_codegen::plan::data::moves::Hop;
 use tilewright_codegen::ptx::ptxas;
 use tilewright_codegen::spec::{self, Point};
 use tilewright_codegen::{pack, plan};

@@ -18,19 +18,19 @@ mod explain;
 mod build;
 #[cfg(feature = "codegen")]
 mod schema;
-mod verify;
-mod run;
-mod select;
 mod emulate;
-mod bench;
-mod tune;
-mod pack;
-mod bundle;
-mod diff;
-mod layout;
 mod doctor;
 mod completions;
 mod help;
+mod bundle;
+mod run;
+mod select;
+mod bench;
+mod verify;
+mod tune;
+mod pack;
+mod diff;
+mod layout;
 
 use crate::args::{Cli, Command};
 #[cfg(feature = "codegen")]

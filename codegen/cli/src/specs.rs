@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use tilewright_build::spec_files;
 use tilewright_codegen::error::Error;
 use tilewright_codegen::plan;
-use tilewright_codegen::plan::model::Plan;
+use tilewright_codegen::plan::data::model::Plan;
 use tilewright_codegen::spec::{self, Point, SpecFile};
 
 use crate::args;

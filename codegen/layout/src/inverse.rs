@@ -4,8 +4,8 @@
 //! smallest counterexample. How: where the strides, sorted, leave each extent before the next
 //! stride, the inverse is read off them; anything else is searched for within a bound.
 
-mod left;
 mod search;
+mod left;
 mod shared;
 
 pub use left::{left_inverse, left_pseudo_inverse};

@@ -6,10 +6,10 @@
 //! monomial occurs once with a reduced non-zero rational coefficient, and the value of the whole is
 //! an integer because `m/8` is only made when 8 is known to divide `m`.
 
+mod term;
 mod arith;
 mod facts;
 mod print;
-mod term;
 
 pub use facts::Facts;
 pub(crate) use term::{Factor, Ratio, Term};

@@ -7,12 +7,13 @@
 //! module's tests.
 
 pub mod arithmetic;
-mod catalogue;
-mod family;
-pub mod model;
-mod record;
 mod register;
+mod space;
 pub mod sync;
+pub mod model;
+mod family;
+mod record;
+mod catalogue;
 #[cfg(test)]
 pub(crate) mod tests;
 

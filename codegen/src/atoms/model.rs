@@ -12,6 +12,7 @@ use tilewright_layout::Layout;
 
 use super::arithmetic::ArithmeticFacts;
 pub use super::register::RegType;
+pub use super::space::Space;
 use super::sync::SyncFacts;
 use crate::arch::Arch;
 use crate::dtype::DType;
@@ -30,28 +31,6 @@ pub enum Kind {
     Convert,
     /// Computes on numbers in registers.
     Arithmetic,
-}
-
-/// A memory space.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Space {
-    /// Global memory.
-    Gmem,
-    /// Shared memory of the CTA.
-    Smem,
-    /// Registers.
-    Rmem,
-}
-
-impl fmt::Display for Space {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Space::Gmem => "global memory",
-            Space::Smem => "shared memory",
-            Space::Rmem => "registers",
-        })
-    }
 }
 
 /// How an operand is passed.

@@ -8,8 +8,9 @@
 use std::collections::HashMap;
 
 use crate::ir::program::{Address, Arg, Base, BinOp, Expr, ParamType, Program, Stmt, VarId};
-use crate::plan::model::{Assumption, Plan};
-use crate::plan::packed::row_unit;
+use crate::plan::copies::packed_weights::row_unit;
+use crate::plan::data::assumptions::Assumption;
+use crate::plan::data::model::Plan;
 
 /// Divisor of an expression; 0 stands for the value 0, which everything divides.
 struct Divisors<'p> {

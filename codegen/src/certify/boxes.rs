@@ -4,8 +4,9 @@
 
 use crate::certify::StepCertificate;
 use crate::error::{Error, Result};
-use crate::plan::model::{Hop, Plan};
-use crate::plan::roles::{BoxCopy, Roles};
+use crate::plan::data::model::Plan;
+use crate::plan::data::moves::{BoxCopy, Hop};
+use crate::plan::data::warp_roles::Roles;
 
 /// Checks every copy by boxes.
 pub(super) fn check(

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 
 use crate::ir::print;
 use crate::ir::program::{Arg, BinOp, Expr, IntType, Program, Stmt, VarId};
-use crate::plan::model::Plan;
+use crate::plan::data::model::Plan;
 use access::{Limits, Way};
 use poly::{Poly, Range};
 use prove::ORDINARY;

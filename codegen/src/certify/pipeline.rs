@@ -22,7 +22,7 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use crate::ir::tile::{Kernel, Op, Sync, Team};
-use crate::plan::model::Plan;
+use crate::plan::data::model::Plan;
 use crate::spec::model::{LaunchKind, Schedule};
 use barriers::Shared;
 use buffers::Own;

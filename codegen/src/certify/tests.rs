@@ -18,7 +18,9 @@ mod timeline;
 
 use crate::error::{Error, Result};
 use crate::ir::program::{Arg, Program, Stmt};
-use crate::plan::model::{Assumption, Hop, Plan};
+use crate::plan::data::assumptions::Assumption;
+use crate::plan::data::model::Plan;
+use crate::plan::data::moves::Hop;
 use crate::{ir, lower, plan, spec};
 
 const GEMM: &str = "

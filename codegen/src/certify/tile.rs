@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 
 use crate::certify::StepCertificate;
 use crate::error::{Error, Result};
-use crate::plan::model::{Hop, Plan, Step};
-use crate::plan::part::Part;
-use crate::plan::partition::{self, SmemAccesses};
-use crate::plan::smem::Wavefronts;
+use crate::plan::copies::partition;
+use crate::plan::copies::thread_digits::Part;
+use crate::plan::data::model::Plan;
+use crate::plan::data::moves::{Hop, Step};
+use crate::plan::smem::accesses::SmemAccesses;
+use crate::plan::smem::bank_conflicts::Wavefronts;
 
 /// Checks every tiled copy of the plan.
 pub(super) fn check(

@@ -5,8 +5,8 @@
 
 use serde::Serialize;
 
-use crate::plan::model::Plan;
-use crate::plan::roles::Roles;
+use crate::plan::data::model::Plan;
+use crate::plan::data::warp_roles::Roles;
 
 /// Operations of the tensor cores in a cycle, on 2-byte elements (NVIDIA H100 white paper: 989
 /// TFLOP/s of 132 SMs at 1830 MHz).

@@ -12,12 +12,12 @@ use crate::arch::WARP;
 use crate::atoms::model::Space;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::plan::flow::Does;
-use crate::plan::model::{Hop, MmaPlan, Plan, Step};
-use crate::plan::part::Part;
-use crate::plan::partition;
-use crate::plan::roles::BoxCopy;
-use crate::plan::work::SUMMED;
+use crate::plan::copies::partition;
+use crate::plan::copies::thread_digits::Part;
+use crate::plan::data::model::{MmaPlan, Plan};
+use crate::plan::data::moves::{BoxCopy, Hop, Step};
+use crate::plan::data::values::Does;
+use crate::plan::work_tiles::SUMMED;
 use crate::spec::model::{Operand, Role};
 
 /// Bits of a register.

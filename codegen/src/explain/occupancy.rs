@@ -7,7 +7,7 @@
 use serde::Serialize;
 
 use crate::arch::REGISTERS_PER_SM;
-use crate::plan::model::Plan;
+use crate::plan::data::model::Plan;
 
 /// Registers come by the warp in units of so many.
 const REGISTER_UNIT: u32 = 256;

@@ -8,7 +8,7 @@
 use serde::Serialize;
 
 use crate::arch::WARP;
-use crate::plan::part::Part;
+use crate::plan::copies::thread_digits::Part;
 
 /// A tile that threads share out.
 #[derive(Clone, Debug)]

@@ -5,8 +5,8 @@
 
 use serde::Serialize;
 
-use crate::plan::model::Plan;
-use crate::plan::roles::{BARRIER_BYTES, Roles};
+use crate::plan::data::model::Plan;
+use crate::plan::data::warp_roles::{BARRIER_BYTES, Roles};
 
 /// What a region is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -103,7 +103,7 @@ fn ring(plan: &Plan) -> Vec<Region> {
                 .as_ref()
                 .is_some_and(|roles| roles.loads_ahead(&tile.operand))
         });
-    let of_tile = |tile: &crate::plan::model::SmemTile| {
+    let of_tile = |tile: &crate::plan::data::moves::SmemTile| {
         let name = plan.tile_name(&tile.operand, tile.plane);
         let (offset, bytes) = (tile.offset_bytes, tile.size_bytes);
         (0..plan.stages).map(move |slot| Region {

@@ -8,8 +8,9 @@ use serde::Serialize;
 use tilewright_formula::form::{Contraction, Form};
 use tilewright_formula::{Formula, Source};
 
-use crate::plan::flow::{Does, Flow};
-use crate::plan::model::{Hop, MmaPlan, Plan};
+use crate::plan::data::model::{MmaPlan, Plan};
+use crate::plan::data::moves::Hop;
+use crate::plan::data::values::{Does, Flow};
 
 /// A formula in its skeleton.
 #[derive(Clone, Debug, Serialize)]

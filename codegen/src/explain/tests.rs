@@ -3,7 +3,7 @@
 
 use super::occupancy::occupancy;
 use super::smem_map::{Use, regions};
-use crate::plan::model::Plan;
+use crate::plan::data::model::Plan;
 use crate::{plan, spec};
 
 fn planned(arch: &str, more: &str) -> Plan {

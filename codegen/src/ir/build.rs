@@ -17,7 +17,8 @@ use crate::ir::tile::{
     Across, Bounds, End, Engine, Every, Full, Kernel, Op, Pipe, PipeId, Share, Stage, Sync, Team,
     Trips, View, WHOLE,
 };
-use crate::plan::model::{Hop, Plan};
+use crate::plan::data::model::Plan;
+use crate::plan::data::moves::Hop;
 use crate::spec::model::{LaunchKind, Role};
 use product::{Factor, Product};
 use tiles::Tiles;

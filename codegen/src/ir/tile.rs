@@ -9,11 +9,12 @@ use std::sync::Arc;
 use crate::atoms::model::RegType;
 use crate::dtype::DType;
 use crate::element::Element;
-use crate::plan::model::Plan;
-use crate::plan::part::Part;
-use crate::plan::passes::Order;
-use crate::plan::roles::{BoxCopy, Ring};
-use crate::plan::work::Work;
+use crate::plan::copies::thread_digits::Part;
+use crate::plan::data::model::Plan;
+use crate::plan::data::moves::BoxCopy;
+use crate::plan::data::values::Order;
+use crate::plan::data::warp_roles::Ring;
+use crate::plan::work_tiles::Work;
 pub use view::{AddUp, Share, Stage, View, WHOLE};
 
 /// A tile of the kernel: index into [`Kernel::tiles`].

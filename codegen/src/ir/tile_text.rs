@@ -6,8 +6,8 @@ use crate::ir::tile::{
     Across, AddUp, Bounds, CombineId, CopyId, End, Engine, FoldId, Full, Kernel, Op, Pipe, PipeId,
     Place, Share, Stage, Start, Sync, Team, Tile, TileId, Trips, View,
 };
-use crate::plan::passes::Order;
-use crate::plan::work::{Cluster, Work};
+use crate::plan::data::values::Order;
+use crate::plan::work_tiles::{Cluster, Work};
 
 impl fmt::Display for Kernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -11,7 +11,7 @@ use crate::ir::expr::{add, div, int, le, mul, rem};
 use crate::ir::program::{Address, Arg, Base, Expr, Reg, Stmt};
 use crate::lower::fold::Folding;
 use crate::lower::{Lowering, bug, call};
-use crate::plan::fold::{Scratch, Spread};
+use crate::plan::data::folds::{Scratch, Spread};
 
 /// Lanes of a warp.
 const LANES: i64 = WARP as i64;

@@ -12,9 +12,10 @@ use crate::ir::expr::{add, and, div, int, le, long, lt, mul, sub, widen, xor};
 use crate::ir::program::{Address, Base, Expr, IntType, Stmt, VarId};
 use crate::ir::tile::{End, Stage};
 use crate::lower::builder::Builder;
-use crate::plan::model::{Plan, Rows, SmemTile};
-use crate::plan::part::{Digit, Part};
-use crate::plan::work::SUMMED;
+use crate::plan::copies::thread_digits::{Digit, Part};
+use crate::plan::data::model::Plan;
+use crate::plan::data::moves::{Rows, SmemTile};
+use crate::plan::work_tiles::SUMMED;
 use crate::spec::model::{Axis, Operand, Stride};
 use tilewright_layout::Swizzle;
 

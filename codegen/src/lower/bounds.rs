@@ -5,8 +5,8 @@ use crate::ir::expr::{and, int, lt};
 use crate::ir::program::Expr;
 use crate::lower::Lowering;
 use crate::lower::address::GmemTile;
-use crate::plan::model::Step;
-use crate::plan::partition;
+use crate::plan::copies::partition;
+use crate::plan::data::moves::Step;
 
 impl Lowering<'_> {
     /// Of threads that hold the same elements of an output, the first stores them; of those that

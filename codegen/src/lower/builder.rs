@@ -14,8 +14,10 @@ use crate::ir::expr::{add, div, int, mul, rem};
 use crate::ir::program::{
     Expr, IntType, Param, ParamId, ParamType, Program, RegFile, Special, Stmt, VarDecl, VarId,
 };
-use crate::plan::model::{Assumption, Hop, Plan};
-use crate::plan::part::Digit;
+use crate::plan::copies::thread_digits::Digit;
+use crate::plan::data::assumptions::Assumption;
+use crate::plan::data::model::Plan;
+use crate::plan::data::moves::Hop;
 use crate::spec::WORKSPACE;
 use crate::spec::model::Operand;
 

@@ -12,8 +12,8 @@ use crate::ir::program::{Expr, IntType, Reg, Scalar, Stmt};
 use crate::ir::tile::{Bounds, CombineId, CopyId, Share, View};
 use crate::lower::fold::{Folding, groups, identity};
 use crate::lower::{Lowering, bug};
-use crate::plan::combine::Combining;
-use crate::plan::model::Step;
+use crate::plan::data::combining::Combining;
+use crate::plan::data::moves::Step;
 
 /// A value on its way: its coordinates, and its register.
 type Value = ([i64; 2], Reg);

@@ -17,10 +17,10 @@ use crate::lower::address::{GmemTile, smem_address};
 use crate::lower::bounds::inside;
 use crate::lower::tables::Table;
 use crate::lower::{Lowering, bug, call};
-use crate::plan::model::{Hop, SmemTile, Step};
-use crate::plan::part::Part;
-use crate::plan::partition::{self, Partition};
-use crate::plan::roles::{BoxPlace, Roles};
+use crate::plan::copies::partition::{self, Partition};
+use crate::plan::copies::thread_digits::Part;
+use crate::plan::data::moves::{BoxPlace, Hop, SmemTile, Step};
+use crate::plan::data::warp_roles::Roles;
 use crate::spec::model::Role;
 
 /// What one side of a copy is made of.

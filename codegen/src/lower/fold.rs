@@ -10,8 +10,8 @@ use crate::ir::expr::{int, le, mul, sub};
 use crate::ir::program::{Expr, IntType, Reg, Scalar, Stmt};
 use crate::ir::tile::{Bounds, FoldId, Share, TileId, View};
 use crate::lower::{Lowering, bug};
-use crate::plan::cast::bits;
-use crate::plan::fold::{Combination, FoldPlan};
+use crate::plan::data::folds::{Combination, FoldPlan};
+use crate::plan::instructions::casts::bits;
 
 /// A fold on its way: how it is made, and where its parts are.
 pub(super) struct Folding<'p> {

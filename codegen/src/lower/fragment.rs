@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use crate::error::{Error, Result};
 use crate::ir::program::Reg;
-use crate::plan::part::{Digit, Part};
+use crate::plan::copies::thread_digits::{Digit, Part};
 
 /// Registers that hold a thread's share of a tile.
 #[derive(Clone, Debug)]

@@ -1,11 +1,11 @@
 //! Tile IR to thread program: who does what, at which address.
 //!
-//! Every partition comes from the layout algebra (`crate::plan::partition`); this stage turns its
-//! numbers into address expressions, registers and predicates. Loads past an edge give zeros,
-//! stores past it do not happen.
+//! Every partition comes from the layout algebra (`crate::plan::copies::partition`); this stage
+//! turns its numbers into address expressions, registers and predicates. Loads past an edge give
+//! zeros, stores past it do not happen.
 
-mod address;
 mod builder;
+mod address;
 mod bounds;
 mod tables;
 mod copy;
@@ -33,9 +33,10 @@ use crate::error::{Error, Result};
 use crate::ir::expr::{add, eq, int, le, long, mul, rem, select, sub};
 use crate::ir::program::{Arg, Expr, IntType, Program, Stmt, VarId};
 use crate::ir::tile::{Kernel, Op, Place, Start, Team, TileId, View};
-use crate::plan::model::{Plan, SmemTile};
-use crate::plan::partition::{self, Partition};
-use crate::plan::work::SUMMED;
+use crate::plan::copies::partition::{self, Partition};
+use crate::plan::data::model::Plan;
+use crate::plan::data::moves::SmemTile;
+use crate::plan::work_tiles::SUMMED;
 use crate::spec::model::Operand;
 use std::sync::Arc;
 

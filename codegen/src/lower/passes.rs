@@ -9,7 +9,7 @@ use crate::ir::program::{Expr, IntType, Stmt};
 use crate::ir::tile::{Bounds, FoldId, Op, View};
 use crate::lower::fold::{Folding, groups};
 use crate::lower::{Lowering, bug};
-use crate::plan::passes::Order;
+use crate::plan::data::values::Order;
 
 impl Lowering<'_> {
     /// The mode that is gone along in chunks.

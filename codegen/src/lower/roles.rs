@@ -4,9 +4,9 @@
 //! them to be uniform. Each role has variables of its own, and so has each output tile: what one
 //! computes does not hold registers of another.
 
-mod boxes;
 mod products;
 mod ring;
+mod boxes;
 
 use crate::arch::WARPGROUP;
 use crate::atoms::sync::{Act, Scope};
@@ -15,7 +15,7 @@ use crate::ir::expr::{add, div, eq, int, le, lt, mul, or, rem, select, sub, xor}
 use crate::ir::program::{Arg, Expr, IntType, Special, Stmt, VarId};
 use crate::ir::tile::{Every, Op, Pipe, Team, Trips};
 use crate::lower::{Lowering, bug};
-use crate::plan::roles::Roles;
+use crate::plan::data::warp_roles::Roles;
 
 /// What the code of a warp-specialized kernel refers to.
 #[derive(Clone, Debug)]

@@ -21,9 +21,9 @@ use crate::ir::expr::{add, and, ceil_div, div, eq, int, long, lt, mul, rem, sele
 use crate::ir::program::{Address, Arg, Base, Expr, IntType, Reg, Stmt};
 use crate::ir::tile::{AddUp, CombineId, View};
 use crate::lower::{Lowering, bug};
-use crate::plan::combine::Combining;
-use crate::plan::model::{Plan, Step};
-use crate::plan::sums::{COUNTERS, InOrder, TERM_BYTES};
+use crate::plan::data::combining::{COUNTERS, Combining, InOrder, TERM_BYTES};
+use crate::plan::data::model::Plan;
+use crate::plan::data::moves::Step;
 use crate::spec::WORKSPACE;
 
 use elements::Lanes;

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::ir::program::{Expr, IntType, Reg, Scalar, Stmt};
 use crate::ir::tile::TileId;
 use crate::lower::{Lowering, bug};
-use crate::plan::part::Part;
+use crate::plan::copies::thread_digits::Part;
 
 /// A table that a copy looks elements up in.
 pub(super) struct Table {

@@ -1,7 +1,7 @@
 //! Work tiles: which output tiles, or parts of them, come to a CTA one after another.
 //!
-//! In: [`crate::plan::work::Work`]. Out: the loop over work tiles; in its body the place of the
-//! output tile and the range along k that the operations to come belong to.
+//! In: [`crate::plan::work_tiles::Work`]. Out: the loop over work tiles; in its body the place of
+//! the output tile and the range along k that the operations to come belong to.
 
 mod raster;
 mod stream_k;
@@ -12,7 +12,7 @@ use crate::ir::expr::{add, ceil_div, div, int, max, min, mul, rem, sub};
 use crate::ir::program::{Expr, IntType, Stmt};
 use crate::ir::tile::{Op, Team};
 use crate::lower::Lowering;
-use crate::plan::work::SUMMED;
+use crate::plan::work_tiles::SUMMED;
 use crate::spec::model::{Raster, Schedule};
 use raster::raster_tile;
 

@@ -11,7 +11,7 @@ use std::path::Path;
 use tilewright_bundle::{LineTable, Origin};
 
 use crate::ir::tile::{CopyId, Engine, Kernel, Op, Place, Sync, TileId};
-use crate::plan::model::Plan;
+use crate::plan::data::model::Plan;
 use crate::spec::SpecFile;
 
 /// The table of a kernel whose PTX has those lines, as its spec file stands.

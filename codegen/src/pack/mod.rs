@@ -3,8 +3,8 @@
 //! Comes in: what [`crate::compile`] made, and ptxas' report where it could be had. Goes out: the
 //! manifest entry with its launch ABI, assumptions and certificate, and the bundle's files.
 
-mod artifact;
 mod bytes;
+mod artifact;
 mod traits;
 pub mod lines;
 #[cfg(test)]
@@ -24,12 +24,12 @@ use crate::arch::Arch;
 use crate::certify::Certificate;
 use crate::error::{Error, Result};
 use crate::ir::program::{ParamType, Program};
-use crate::plan::model::{self, Hop, Plan};
-use crate::plan::roles::BoxCopy;
+use crate::plan::data::assumptions::Assumption as Assumed;
+use crate::plan::data::model::Plan;
+use crate::plan::data::moves::{BoxCopy, Hop};
 use crate::ptx::PtxModule;
 use crate::ptx::ptxas::PtxasReport;
-use crate::spec::WORKSPACE;
-use crate::spec::model as spec;
+use crate::spec::{WORKSPACE, model as spec};
 
 /// Writes the manifest entry of a compiled kernel. Of what ptxas said, the last is about the code
 /// that is shipped.
@@ -331,8 +331,8 @@ fn assumptions(plan: &Plan) -> std::result::Result<Vec<Assumption>, String> {
         let reason = reason.clone();
         Ok::<Assumption, String>(Assumption::Expr { expr, reason })
     };
-    let entry = |assumption: &model::Assumption| match assumption {
-        model::Assumption::StrideMultiple {
+    let entry = |assumption: &Assumed| match assumption {
+        Assumed::StrideMultiple {
             stride: name,
             multiple,
             reason,
@@ -340,26 +340,26 @@ fn assumptions(plan: &Plan) -> std::result::Result<Vec<Assumption>, String> {
             format!("{} % {multiple} == 0", plan.stride_text(name)),
             reason,
         ),
-        model::Assumption::ExtentMultiple {
+        Assumed::ExtentMultiple {
             mode: name,
             multiple,
             reason,
         } => checked(format!("{name} % {multiple} == 0"), reason),
-        model::Assumption::ExtentMost {
+        Assumed::ExtentMost {
             mode: name,
             most,
             reason,
         }
-        | model::Assumption::CountMost {
+        | Assumed::CountMost {
             count: name,
             most,
             reason,
         } => checked(format!("{name} <= {most}"), reason),
-        model::Assumption::DistinctEntries { reason, .. } => Ok(Assumption::Promise {
+        Assumed::DistinctEntries { reason, .. } => Ok(Assumption::Promise {
             promise: assumption.promise().unwrap_or_default(),
             reason: reason.clone(),
         }),
-        model::Assumption::PointerAlignment {
+        Assumed::PointerAlignment {
             operand,
             bytes,
             reason,

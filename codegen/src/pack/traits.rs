@@ -2,8 +2,8 @@
 
 use tilewright_bundle::Traits;
 
-use crate::plan::model::Plan;
-use crate::plan::work::SUMMED;
+use crate::plan::data::model::Plan;
+use crate::plan::work_tiles::SUMMED;
 
 /// The traits of a plan.
 pub(super) fn of(plan: &Plan) -> Traits {

@@ -10,20 +10,20 @@
 //! program, architecture, versions) is checked first and is an error; callers that must survive the
 //! rest run a worker process.
 
-mod atom;
-mod check;
-mod expr;
-mod known;
 mod lines;
 mod cubin;
 mod process;
 pub mod ptxas;
-mod statement;
 mod target;
+mod check;
 mod template;
 #[cfg(test)]
 mod tests;
 mod translate;
+mod expr;
+mod known;
+mod atom;
+mod statement;
 
 pub use process::stay_in_group;
 

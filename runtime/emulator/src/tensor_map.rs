@@ -4,8 +4,8 @@
 //! parameter, after the driver's rules were checked. The bits NVIDIA's driver writes are opaque
 //! and never read here: decoding anything else than this encoding fails.
 
-mod encoding;
 mod image;
+mod encoding;
 mod walk;
 
 pub(crate) use image::MapImage;

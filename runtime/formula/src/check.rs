@@ -10,13 +10,13 @@ use crate::problem::{Problem, sorted};
 use crate::signature::{ModeExtent, RESERVED, RaggedBy, Signature};
 use crate::syntax::{Tree, parse_among};
 
-mod expression;
-mod index;
 mod names;
 mod outside;
+mod index;
 mod proof;
-mod statement;
 mod types;
+mod expression;
+mod statement;
 mod unused;
 
 /// Reads and checks a formula.

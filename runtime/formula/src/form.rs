@@ -12,10 +12,10 @@ use crate::formula::{Expr, ExprKind, Formula, Index, ModeSet, Source};
 use crate::functions::Fold;
 use crate::problem::{Problem, Span};
 
-mod chain;
-mod contraction;
 mod flow;
 mod product;
+mod contraction;
+mod chain;
 
 use flow::Flow;
 

@@ -6,14 +6,14 @@
 //! one when every schedule gives the expected bytes and no finding of level error.
 
 mod files;
-mod compare;
 mod manifest;
-mod check;
-mod prepared;
+mod compare;
 mod record;
 mod schedule;
 mod summary;
 mod tensor;
+mod check;
+mod prepared;
 
 use std::path::{Path, PathBuf};
 

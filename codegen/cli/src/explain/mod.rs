@@ -23,7 +23,7 @@ use tilewright_codegen::certify::{self, Certificate};
 use tilewright_codegen::explain::occupancy::{Occupancy, occupancy};
 use tilewright_codegen::explain::smem_map::{Region, regions};
 use tilewright_codegen::explain::sockets::{Sockets, sockets};
-use tilewright_codegen::plan::model::Plan;
+use tilewright_codegen::plan::data::model::Plan;
 use tilewright_codegen::spec::{Point, SpecFile};
 use tilewright_codegen::{ir, lower};
 

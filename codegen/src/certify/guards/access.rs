@@ -12,7 +12,8 @@ use super::terms::{Cond, Known, Term};
 use crate::atoms::model::{Atom, Space};
 use crate::ir::program::{Address, Arg, Base, ParamId};
 use crate::lower::map_name;
-use crate::plan::model::{Hop, Plan};
+use crate::plan::data::model::Plan;
+use crate::plan::data::moves::Hop;
 use crate::spec::WORKSPACE;
 use crate::spec::model::{Operand, Stride};
 

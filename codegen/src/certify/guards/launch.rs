@@ -8,7 +8,8 @@ use super::poly::{Poly, Range};
 use super::terms::{Known, Term};
 use crate::atoms::model::{Atom, OperandKind};
 use crate::ir::program::{Arg, ParamType, Special};
-use crate::plan::model::{Assumption, Plan};
+use crate::plan::data::assumptions::Assumption;
+use crate::plan::data::model::Plan;
 
 impl Known<'_> {
     /// Learns what every launch of the kernel guarantees. Out comes the size of scratch memory in

@@ -203,7 +203,7 @@ fn two_open_conditions_are_not_one() {
 }
 
 /// The program of a gemm with these lines in its spec, and its plan.
-fn lowered(more: &str) -> (plan::model::Plan, Program) {
+fn lowered(more: &str) -> (plan::data::model::Plan, Program) {
     let text = format!(
         "
 kernel: gemm

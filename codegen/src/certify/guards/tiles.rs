@@ -8,8 +8,8 @@ use super::poly::{Mono, Poly, TermId};
 use super::terms::Known;
 use crate::atoms::model::Atom;
 use crate::ir::program::Arg;
-use crate::plan::packed::{PADDED_ROWS, PATTERN_ROWS, Patterns};
-use crate::plan::roles::BoxCopy;
+use crate::plan::copies::packed_weights::{PADDED_ROWS, PATTERN_ROWS, Patterns};
+use crate::plan::data::moves::BoxCopy;
 use crate::spec::model::Operand;
 
 impl Limits<'_> {

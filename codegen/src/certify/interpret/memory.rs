@@ -16,7 +16,7 @@ use super::problem::Problem;
 use super::regions::Regions;
 use super::work::Portion;
 use crate::ir::tile::{Full, Kernel, Op, PipeId, Place, Share, Start, Sync, Tile, TileId, View};
-use crate::plan::model::Plan;
+use crate::plan::data::model::Plan;
 
 /// Who has a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

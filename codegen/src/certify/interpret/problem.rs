@@ -16,7 +16,7 @@ use super::output::{Limits, Output, Slice};
 use super::sizes::{Extents, point};
 use super::tables::{self, Table};
 use super::terms::Terms;
-use crate::plan::model::Plan;
+use crate::plan::data::model::Plan;
 use crate::spec::model::{Axis, Operand};
 
 /// Classes of coordinates along each mode of the output.

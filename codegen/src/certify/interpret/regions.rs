@@ -6,10 +6,10 @@ use std::rc::Rc;
 use super::grid::Run;
 use crate::error::Error;
 use crate::ir::tile::{Kernel, Place, Share, TileId, WHOLE};
-use crate::plan::model::{Hop, Plan};
-use crate::plan::part::Part;
-use crate::plan::partition::{self, Partition};
-use crate::plan::roles::BoxPlace;
+use crate::plan::copies::partition::{self, Partition};
+use crate::plan::copies::thread_digits::Part;
+use crate::plan::data::model::Plan;
+use crate::plan::data::moves::{BoxPlace, Hop};
 
 /// Threads of a warpgroup, which is a member of a team.
 const MEMBER: i64 = crate::arch::WARPGROUP as i64;

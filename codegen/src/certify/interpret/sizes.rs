@@ -3,9 +3,10 @@
 use tilewright_formula::Extent;
 
 use crate::ir::tile::{Engine, Full, Kernel, Pipe};
-use crate::plan::flow::Flow;
-use crate::plan::model::{Assumption, Plan};
-use crate::plan::work::SUMMED;
+use crate::plan::data::assumptions::Assumption;
+use crate::plan::data::model::Plan;
+use crate::plan::data::values::Flow;
+use crate::plan::work_tiles::SUMMED;
 
 /// Bytes at which stores of boxes are cut.
 pub(super) const GRANULE: i64 = 16;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::draw::hashed;
-use crate::plan::model::Plan;
+use crate::plan::data::model::Plan;
 
 /// Entries that no operand has, in every so many of those that are drawn one by one.
 const OUTSIDE: [i64; 4] = [-1, i32::MIN as i64, i32::MAX as i64, 1 << 20];

@@ -6,7 +6,7 @@ use tilewright_formula::affine::{Poly, Symbol};
 use tilewright_formula::syntax::Combine;
 use tilewright_formula::{Axis as FormulaAxis, Formula, Index, Role, Source};
 
-use crate::plan::model::Plan;
+use crate::plan::data::model::Plan;
 use crate::spec::model::{Axis, Operand, Stride};
 
 /// A formula and its operands, with the terms of what is combined in the place of outputs.

@@ -8,8 +8,8 @@
 use super::super::pipeline::{Chunks, Edge, WorkTile};
 use super::sizes::{Extents, GRANULE};
 use crate::ir::tile::Kernel;
-use crate::plan::model::Plan;
-use crate::plan::work::{SUMMED, Work};
+use crate::plan::data::model::Plan;
+use crate::plan::work_tiles::{SUMMED, Work};
 
 /// Where a work tile lies.
 #[derive(Clone, Debug)]

@@ -16,8 +16,8 @@ use super::unroll::Step;
 use super::{Machine, alike};
 use crate::certify::timeline::{Activity, Costs, Span, Timeline};
 use crate::ir::tile::{End, Engine, Every, Full, Kernel, Op, PipeId, Sync, Team, View};
-use crate::plan::model::Plan;
-use crate::plan::roles::Roles;
+use crate::plan::data::model::Plan;
+use crate::plan::data::warp_roles::Roles;
 
 /// When each phase of a barrier ends.
 type Phases = Vec<u64>;

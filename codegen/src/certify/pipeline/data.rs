@@ -3,7 +3,7 @@
 use super::Machine;
 use super::buffers::{BufferId, Held};
 use crate::ir::tile::{CopyId, End, PipeId, Stage, TileId, View};
-use crate::plan::roles::BoxCopy;
+use crate::plan::data::moves::BoxCopy;
 
 impl Machine<'_> {
     pub(super) fn copy(

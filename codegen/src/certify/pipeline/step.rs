@@ -8,7 +8,7 @@ use super::barriers::{Outcome, arrive, missing, wait};
 use super::buffers::Own;
 use super::unroll::Step;
 use crate::ir::tile::{Across, End, Engine, Every, Full, Op, PipeId, Sync, Team, Trips};
-use crate::plan::roles::{Ring, WARPS};
+use crate::plan::data::warp_roles::{Ring, WARPS};
 
 impl<'k> Machine<'k> {
     /// A member's step, if it is not held up.

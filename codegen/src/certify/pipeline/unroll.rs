@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::ir::tile::{Full, Kernel, Op, PipeId, Sync, View};
-use crate::plan::passes::Order;
+use crate::plan::data::values::Order;
 
 /// One step of a team, unrolled.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,7 @@
 use super::pipeline::{change, found_if_dropped, judge, pipe, planned, without};
 use super::refusal;
 use crate::ir::tile::{End, Kernel, Op, Stage, Sync, Team, View};
-use crate::plan::model::Plan;
+use crate::plan::data::model::Plan;
 
 fn right(more: &str) -> (Plan, Kernel) {
     planned(&format!(

@@ -5,7 +5,7 @@ use super::pipeline::{judge, planned};
 use crate::certify::{self, computed_of};
 use crate::ir::program::{Expr, IntType, Stmt};
 use crate::ir::tile::{Bounds, CombineId, CopyId, Kernel, Op, Share, View};
-use crate::plan::model::Plan;
+use crate::plan::data::model::Plan;
 use crate::{ir, lower};
 
 /// A product of each way, and rows: held whole, and in passes.

@@ -7,7 +7,7 @@ use super::refusal;
 use crate::certify::{certify, computed_of, guards_of};
 use crate::ir::tile::{Bounds, Kernel, Op, View};
 use crate::lower;
-use crate::plan::model::Plan;
+use crate::plan::data::model::Plan;
 
 /// All columns, a named number of them, folded twice.
 const WHOLE: &str = "

@@ -10,7 +10,7 @@ use crate::certify::computed_of;
 use crate::dtype::DType;
 use crate::element::{Element, Packing};
 use crate::ir::tile::{Bounds, CopyId, Kernel, Op, Place, Stage, Start, TileId, View};
-use crate::plan::model::Plan;
+use crate::plan::data::model::Plan;
 
 /// Changes operations until one is changed, in any team.
 pub(super) fn once(kernel: &mut Kernel, mut at: impl FnMut(&mut Vec<Op>) -> bool) -> bool {

@@ -5,8 +5,9 @@ use crate::certify::{Certificate, certify, computed_of, guards_of};
 use crate::ir::program::Program;
 use crate::ir::tile::Kernel;
 use crate::lower;
-use crate::plan::model::Assumption;
-use crate::plan::model::{Hop, Plan};
+use crate::plan::data::assumptions::Assumption;
+use crate::plan::data::model::Plan;
+use crate::plan::data::moves::Hop;
 
 /// Vectors straight through registers, of five modes.
 const VECTORS: &str = "

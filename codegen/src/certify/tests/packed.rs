@@ -5,8 +5,8 @@ use super::{change_first, refusal};
 use crate::ir::build::build;
 use crate::ir::expr::{add, int, long, sub};
 use crate::ir::program::{Arg, BinOp, Expr, Program, Stmt};
-use crate::plan::model::Plan;
-use crate::plan::packed::PADDED_ROWS;
+use crate::plan::copies::packed_weights::PADDED_ROWS;
+use crate::plan::data::model::Plan;
 use crate::{certify, lower};
 
 /// A product of sm_90a with a packed factor, or with two.

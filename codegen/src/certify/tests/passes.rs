@@ -9,8 +9,8 @@ use crate::element::Packing;
 use crate::ir::expr::{add, int};
 use crate::ir::program::{BinOp, Expr, Stmt};
 use crate::ir::tile::{Bounds, FoldId, Kernel, Op, Team, View};
-use crate::plan::cast::fill;
-use crate::plan::model::Plan;
+use crate::plan::data::model::Plan;
+use crate::plan::instructions::casts::fill;
 use crate::{ir, lower};
 
 const SOFTMAX: &str = "

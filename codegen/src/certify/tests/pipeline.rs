@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use super::refusal;
 use crate::atoms::model::RegType;
-use crate::certify;
 use crate::dtype::DType;
 use crate::element::Packing;
 use crate::ir::tile::{End, Kernel, Op, PipeId, Sync, Team, Trips, View, WHOLE};
-use crate::plan::cast::zero;
-use crate::plan::model::Plan;
-use crate::{ir, lower, plan, spec};
+use crate::plan::data::model::Plan;
+use crate::plan::instructions::casts::zero;
+use crate::{certify, ir, lower, plan, spec};
 
 pub(super) fn right(more: &str) -> (Plan, Kernel) {
     let text = format!(

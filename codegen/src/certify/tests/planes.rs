@@ -5,7 +5,8 @@ use super::refusal;
 use crate::certify::{certify, computed_of, guards_of};
 use crate::ir::tile::{Kernel, Op, Place, Team, TileId, View};
 use crate::lower;
-use crate::plan::model::{Assumption, Plan};
+use crate::plan::data::assumptions::Assumption;
+use crate::plan::data::model::Plan;
 
 /// Asynchronous copies into a ring.
 const MULTISTAGE: &str = "

@@ -7,8 +7,8 @@ use crate::atoms::sync::Act;
 use crate::certify::{self, computed_of};
 use crate::ir::program::{Arg, Stmt};
 use crate::ir::tile::{CombineId, Op};
-use crate::plan::model::Plan;
-use crate::plan::sums::InOrder;
+use crate::plan::data::combining::InOrder;
+use crate::plan::data::model::Plan;
 use crate::{ir, lower};
 
 /// The kinds of kernels that combine values, which add them up.

@@ -7,7 +7,8 @@ use crate::certify::{certify, computed_of, guards_of};
 use crate::ir::program::{CmpOp, Expr, IntType, Program, Stmt};
 use crate::ir::tile::{Kernel, Op, Team, TileId, View};
 use crate::lower;
-use crate::plan::model::{Assumption, Plan};
+use crate::plan::data::assumptions::Assumption;
+use crate::plan::data::model::Plan;
 
 /// Rows, with numbers of their own beside them.
 const GATHERED: &str = "

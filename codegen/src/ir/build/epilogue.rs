@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::ir::build::flow::{FlowTiles, Way, is_made_once};
 use crate::ir::build::tiles::Tiles;
 use crate::ir::tile::{Bounds, Op, Share, View, WHOLE};
-use crate::plan::flow::Node;
+use crate::plan::data::values::Node;
 
 /// Values of a thread in one share, where results go to memory past shared memory.
 const SHARE: usize = 16;

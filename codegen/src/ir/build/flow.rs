@@ -14,10 +14,11 @@ use crate::ir::build::tiles::Tiles;
 use crate::ir::tile::{
     Bounds, CombineId, CopyId, End, FoldId, Held, Op, Place, Share, Stage, TileId, View, WHOLE,
 };
-use crate::plan::flow::{Does, Flow, Node};
-use crate::plan::model::{Hop, Plan, Step};
-use crate::plan::part::Part;
-use crate::plan::partition;
+use crate::plan::copies::partition;
+use crate::plan::copies::thread_digits::Part;
+use crate::plan::data::model::Plan;
+use crate::plan::data::moves::{Hop, Step};
+use crate::plan::data::values::{Does, Flow, Node};
 pub(super) use shares::is_made_once;
 
 /// A flow whose nodes have registers.

@@ -10,10 +10,9 @@ use crate::error::Result;
 use crate::ir::build::flow::{FlowTiles, Way};
 use crate::ir::build::tiles::Tiles;
 use crate::ir::tile::{Bounds, FoldId, Op, Share, WHOLE};
-use crate::plan::cast::fill;
-use crate::plan::code::computed;
-use crate::plan::flow::{Does, Flow};
-use crate::plan::passes::{Pass, Passes};
+use crate::plan::data::values::{Does, Flow, Pass, Passes};
+use crate::plan::instructions::arithmetic::computed;
+use crate::plan::instructions::casts::fill;
 
 /// A kernel's passes, under construction.
 pub(super) struct Passing<'p, 't> {

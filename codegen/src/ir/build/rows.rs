@@ -11,9 +11,9 @@ use crate::ir::build::passes::Passing;
 use crate::ir::build::tiles::Tiles;
 use crate::ir::build::{bug, ring, sync};
 use crate::ir::tile::{Bounds, Op, Stage, Sync, View, WHOLE};
-use crate::plan::flow::{Does, Flow, Node, Staged};
-use crate::plan::model::{Hop, Step};
-use crate::plan::partition;
+use crate::plan::copies::partition;
+use crate::plan::data::moves::{Hop, Step};
+use crate::plan::data::values::{Does, Flow, Node, Staged};
 
 /// What a CTA does with its tile.
 pub(super) fn body<'p>(tiles: &mut Tiles<'p>, flow: &'p Flow) -> Result<Vec<Op>> {

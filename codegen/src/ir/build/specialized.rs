@@ -12,8 +12,8 @@ use crate::ir::tile::{
     Across, Bounds, End, Engine, Every, Full, Members, Op, Pipe, PipeId, Share, Stage, Start, Sync,
     Team, TileId, Trips, View, WHOLE,
 };
-use crate::plan::model::Hop;
-use crate::plan::roles::{BoxCopy, Roles};
+use crate::plan::data::moves::{BoxCopy, Hop};
+use crate::plan::data::warp_roles::Roles;
 use crate::spec::model::Role;
 
 /// The pipes of a kernel.

@@ -16,10 +16,11 @@ use crate::ir::tile::{
     Bounds, CopyId, Held, Members, Op, Pipe, PipeId, Place, Share, Stage, Team, Tile, TileId, View,
     WHOLE,
 };
-use crate::plan::cast::{cast, zero};
-use crate::plan::model::{Hop, MmaPlan, Plan, Step};
-use crate::plan::part::Part;
-use crate::plan::partition::{self, MmaParts};
+use crate::plan::copies::partition::{self, MmaParts};
+use crate::plan::copies::thread_digits::Part;
+use crate::plan::data::model::{MmaPlan, Plan};
+use crate::plan::data::moves::{Hop, Step};
+use crate::plan::instructions::casts::{cast, zero};
 use crate::spec::model::{Operand, Role};
 
 /// The tiles of a kernel under construction.

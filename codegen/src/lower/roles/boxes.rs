@@ -10,8 +10,8 @@ use crate::ir::tile::{Every, Full, Pipe, TileId};
 use crate::lower::builder::map_name;
 use crate::lower::roles::ring::smem;
 use crate::lower::{Lowering, bug, call};
-use crate::plan::packed::{PADDED_ROWS, PATTERN_ROWS, Patterns};
-use crate::plan::roles::{BoxCopy, BoxPlace};
+use crate::plan::copies::packed_weights::{PADDED_ROWS, PATTERN_ROWS, Patterns};
+use crate::plan::data::moves::{BoxCopy, BoxPlace};
 use crate::spec::model::Schedule;
 
 /// What boxes are read from.

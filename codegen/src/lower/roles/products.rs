@@ -6,7 +6,7 @@ use crate::ir::expr::{add, and, div, int, mul, rem};
 use crate::ir::program::{Arg, Expr, Reg, Stmt};
 use crate::ir::tile::{Start, TileId};
 use crate::lower::{Lowering, bug, call};
-use crate::plan::descriptor::{Descriptor, Major, UNIT_BYTES};
+use crate::plan::data::matrix_descriptor::{Descriptor, Major, UNIT_BYTES};
 
 /// Bits of a shared address that a descriptor holds; those above tell CTAs of a cluster apart.
 const ADDRESS_BITS: i64 = 0x3_ffff;

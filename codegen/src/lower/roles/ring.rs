@@ -6,7 +6,7 @@ use crate::ir::expr::{add, and, eq, int, le, lt, mul, select, sub, xor};
 use crate::ir::program::{Address, Arg, Base, Expr, IntType, ParamId, ParamType, Special, Stmt};
 use crate::ir::tile::{Across, Every, Full, Pipe, Trips};
 use crate::lower::{Lowering, bug};
-use crate::plan::roles::{BARRIER_BYTES, Ring};
+use crate::plan::data::warp_roles::{BARRIER_BYTES, Ring};
 
 impl Lowering<'_> {
     /// One thread makes the barriers; then all CTAs of the cluster meet, because each will arrive

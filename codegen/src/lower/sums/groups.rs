@@ -10,7 +10,7 @@ use crate::ir::expr::{add, and, div, eq, int, long, lt, min, mul, select, sub, w
 use crate::ir::program::{Arg, Expr, IntType, Reg, Scalar, Stmt, VarId};
 use crate::lower::Lowering;
 use crate::lower::fold::{Folding, identity};
-use crate::plan::sums::{COUNTERS, TERM_BYTES, TOGETHER};
+use crate::plan::data::combining::{COUNTERS, TERM_BYTES, TOGETHER};
 
 /// Most terms that a lane loads at a time: one wait for them all.
 const AT_A_TIME: i64 = 16;

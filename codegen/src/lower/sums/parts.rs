@@ -12,9 +12,8 @@ use crate::ir::tile::View;
 use crate::lower::Lowering;
 use crate::lower::combine::lane_masks;
 use crate::lower::fold::Folding;
-use crate::plan::combine::Combining;
-use crate::plan::model::Step;
-use crate::plan::sums::{Have, InOrder, TERM_BYTES};
+use crate::plan::data::combining::{Combining, Have, InOrder, TERM_BYTES};
+use crate::plan::data::moves::Step;
 
 impl<'p> Lowering<'p> {
     /// What a warp has of elements to its place among the parts of its tile, each known by its

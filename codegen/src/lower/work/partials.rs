@@ -12,7 +12,7 @@ use crate::ir::expr::{add, div, int, long, mul, rem, sub, widen};
 use crate::ir::program::{Address, Arg, Expr, IntType, Special, Stmt};
 use crate::ir::tile::{Op, TileId};
 use crate::lower::{Lowering, bug};
-use crate::plan::work::FLAG_BYTES;
+use crate::plan::work_tiles::FLAG_BYTES;
 
 /// Registers of a consumer besides accumulators and what it loads.
 const OTHER_REGISTERS: usize = 56;

@@ -6,8 +6,8 @@
 use crate::arch::{MAX_THREADS_PER_CTA, WARP};
 use crate::atoms::model::MmaFacts;
 use crate::error::Result;
-use crate::plan::choose::Chooser;
-use crate::plan::gemm::{epilogue, mma, wants_multistage, wants_roles};
+use crate::plan::gemm::{epilogue, tiled_mma, wants_multistage, wants_roles};
+use crate::plan::instructions::choose::Chooser;
 use crate::spec::model::{Auto, Role, Spec};
 
 /// Registers for sums and fragments that leave a thread enough for all else: as many as a warp of
@@ -27,7 +27,7 @@ pub(in crate::plan) fn others(spec: &Spec, chooser: &mut Chooser<'_>) -> Result<
         return Ok(Vec::new());
     }
     let multistage = wants_multistage(spec, chooser, a, b);
-    let found = mma::mma_atom(spec, chooser, a, b, multistage);
+    let found = tiled_mma::mma_atom(spec, chooser, a, b, multistage);
     let Some(facts) = found.and_then(|(atom, _)| atom.mma.clone()) else {
         return Ok(Vec::new());
     };

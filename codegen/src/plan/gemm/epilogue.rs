@@ -7,15 +7,18 @@ use tilewright_layout::make_tiled_copy_c;
 use crate::arch::WARP;
 use crate::element::Packing;
 use crate::error::Result;
-use crate::plan::choose::Chooser;
-use crate::plan::code::{computed, elements};
-use crate::plan::flow::{self, Flow};
-use crate::plan::fold::Spread;
-use crate::plan::model::{MmaPlan, Plan, Step};
-use crate::plan::moves::{self, Shared};
-use crate::plan::part::Part;
-use crate::plan::tiled::assume;
-use crate::plan::{combine, overlap, partition, whole};
+use crate::plan::copies::partition;
+use crate::plan::copies::thread_digits::Part;
+use crate::plan::copies::tiled_copy::assume;
+use crate::plan::copies::vector_width::{self, Shared};
+use crate::plan::data::folds::Spread;
+use crate::plan::data::model::{MmaPlan, Plan};
+use crate::plan::data::moves::Step;
+use crate::plan::data::values::Flow;
+use crate::plan::instructions::arithmetic::{computed, elements};
+use crate::plan::instructions::choose::Chooser;
+use crate::plan::limits::overlapping_outputs;
+use crate::plan::values::{atomics, graph, whole_rows};
 use crate::spec::model::{Operand, Spec};
 
 /// The mode of the output that an epilogue folds along.
@@ -35,7 +38,7 @@ pub(super) fn flow(spec: &Spec) -> Option<Flow> {
         statements.filter(|(at, _)| *at == found.sum.statement || found.epilogue.contains(at));
     let behind = behind.map(|(_, statement)| statement);
     let planes = computes.planes.as_ref();
-    Some(flow::of(formula, behind, modes, Some(&found.sum), planes))
+    Some(graph::of(formula, behind, modes, Some(&found.sum), planes))
 }
 
 /// Plans how the epilogue's operands come to registers, how its results leave them, and the code of
@@ -73,7 +76,7 @@ pub(super) fn plan(
         let step = match known {
             Some(step) if first.as_deref() == Some(name) => Some(step),
             _ => {
-                let step = moves::step(spec, chooser, (operand, hop), &shared)?;
+                let step = vector_width::step(spec, chooser, (operand, hop), &shared)?;
                 if let Some(step) = &step {
                     assume(plan, operand, &step.atom, &hop.key(name));
                     plan.steps.push(step.clone());
@@ -83,7 +86,7 @@ pub(super) fn plan(
         };
         let Some(step) = step else { continue };
         if let Some((number, _)) = combined {
-            combine::plan(chooser, &mut flow, number, (at, &step, plan))?;
+            atomics::plan(chooser, &mut flow, number, (at, &step, plan))?;
         }
         flow.nodes[at].held = held(operand, &step);
     }
@@ -110,9 +113,9 @@ pub(super) fn hold_columns(spec: &Spec, chooser: &mut Chooser<'_>, plan: &mut Pl
     if !plan.work.in_blocks {
         plan.work.held[COLUMNS] = true;
     }
-    overlap::check_blocks(chooser, plan, COLUMNS);
+    overlapping_outputs::check_blocks(chooser, plan, COLUMNS);
     let words = (why, "fold in a kernel behind this one");
-    whole::held(chooser, plan, (COLUMNS, spec.cta_tile[COLUMNS]), words);
+    whole_rows::held(chooser, plan, (COLUMNS, spec.cta_tile[COLUMNS]), words);
     if spec.cluster[COLUMNS] > 1 {
         let [m, n, k] = spec.cluster;
         let mode = plan.modes.get(COLUMNS).map_or("", String::as_str);
@@ -149,7 +152,7 @@ fn plan_folds(
         chooser.violate("fold-threads", message);
     }
     for fold in &mut flow.folds {
-        whole::combined(chooser, fold);
+        whole_rows::combined(chooser, fold);
         fold.spread = spread.unwrap_or(fold.spread);
     }
     Ok(())
@@ -176,6 +179,6 @@ fn lanes_of_a_row(part: &Part<2>, threads: i64) -> Option<Spread> {
 fn held(operand: &Operand, step: &Step) -> [Option<Packing>; 2] {
     match operand.dtype.bits() >= 32 {
         true => [Some(computed(operand.dtype)); 2],
-        false => moves::held(operand, step),
+        false => vector_width::held(operand, step),
     }
 }

@@ -6,7 +6,7 @@ use tilewright_emulator::{Arg as Value, Content, Launch, Memory, Module, Options
 use crate::ir::build;
 use crate::ir::expr::{int, sub};
 use crate::ir::program::{Program, Scalar, Stmt};
-use crate::plan::model::Plan;
+use crate::plan::data::model::Plan;
 use crate::ptx::emit;
 use crate::{lower, plan, spec};
 

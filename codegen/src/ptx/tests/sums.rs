@@ -6,7 +6,7 @@ use tilewright_emulator::{
 };
 
 use super::arch;
-use crate::plan::sums::{COUNTERS, TERM_BYTES};
+use crate::plan::data::combining::{COUNTERS, TERM_BYTES};
 use crate::{ir, lower, plan, ptx, spec};
 
 const SPEC: &str = "kernel: sums

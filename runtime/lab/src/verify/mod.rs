@@ -23,11 +23,11 @@ mod elements;
 
 mod placement;
 
-mod problems;
-
 mod hard;
 
 mod work;
+
+mod problems;
 
 mod coverage;
 

@@ -17,15 +17,10 @@ use tilewright_formula::form::Form;
 use super::hard::{Aim, Hard};
 use super::work::{MOST_INSTRUCTIONS, instructions, most_of_reference};
 use crate::verify::tables::promised;
-use tilewright_runtime::Problem;
-use tilewright_runtime::parts::constants;
-use tilewright_runtime::parts::refused;
-use tilewright_runtime::parts::strides_refused;
-use tilewright_runtime::parts::{Open, bind_open};
-use tilewright_runtime::parts::{allows, folded_as_long};
-use tilewright_runtime::{Backend, DeviceInfo};
-use tilewright_runtime::{Error, Refusal};
-use tilewright_runtime::{Fit, fit};
+use tilewright_runtime::parts::{
+    Open, allows, bind_open, constants, folded_as_long, refused, strides_refused,
+};
+use tilewright_runtime::{Backend, DeviceInfo, Error, Fit, Problem, Refusal, fit};
 
 /// Sizes around the powers of two that tiles and vectors are made of.
 const EDGES: [i64; 13] = [1, 2, 7, 8, 15, 16, 17, 63, 64, 65, 127, 128, 129];

@@ -13,10 +13,9 @@ use crate::arch::WARP;
 use crate::dtype::DType;
 use crate::error::Error;
 use crate::ir::tile::{AddUp, Bounds, CombineId, CopyId, Place, Share, TileId, View};
-use crate::plan::combine::{Combining, fold_of, in_any_order};
-use crate::plan::model::Step;
-use crate::plan::partition::{self, Partition};
-use crate::plan::sums::{Have, InOrder};
+use crate::plan::copies::partition::{self, Partition};
+use crate::plan::data::combining::{Combining, Have, InOrder, fold_of, in_any_order};
+use crate::plan::data::moves::Step;
 
 impl<'k> Memory<'k, '_> {
     /// Combines a share of a tile with what an output holds.

@@ -12,7 +12,7 @@ use super::{Key, Memory, Mode};
 use crate::dtype::DType;
 use crate::element::Element;
 use crate::ir::tile::{Bounds, FoldId, Held, Place, Share, TileId, View, WHOLE};
-use crate::plan::fold::FoldPlan;
+use crate::plan::data::folds::FoldPlan;
 
 /// What the leaves of a value are that are no elements of tiles.
 struct Ground {

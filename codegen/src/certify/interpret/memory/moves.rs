@@ -6,9 +6,9 @@ use super::super::output::Slice;
 use super::super::sizes::GRANULE;
 use super::{Key, Memory, Mode, Owner};
 use crate::ir::tile::{Bounds, CopyId, Place, Share, Stage, TileId, View};
-use crate::plan::packed::PADDED_ROWS;
-use crate::plan::roles::{BoxCopy, BoxPlace};
-use crate::plan::work::SUMMED;
+use crate::plan::copies::packed_weights::PADDED_ROWS;
+use crate::plan::data::moves::{BoxCopy, BoxPlace};
+use crate::plan::work_tiles::SUMMED;
 
 /// An entry of a table for what is not there.
 const NOWHERE: f64 = -1.0;

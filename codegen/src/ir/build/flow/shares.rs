@@ -7,7 +7,7 @@ use super::{FlowTiles, Way};
 use crate::error::Result;
 use crate::ir::build::tiles::Tiles;
 use crate::ir::tile::{Bounds, Op, Share, WHOLE};
-use crate::plan::flow::{Does, Node};
+use crate::plan::data::values::{Does, Node};
 
 /// Which nodes are made.
 pub(in crate::ir::build) type Made = Vec<bool>;

@@ -8,8 +8,8 @@ use crate::error::Result;
 use crate::ir::build::bug;
 use crate::ir::build::tiles::Tiles;
 use crate::ir::tile::{AddUp, CombineId, CopyId, Op, TileId, View, WHOLE};
-use crate::plan::cast::fill;
-use crate::plan::code::computed;
+use crate::plan::instructions::arithmetic::computed;
+use crate::plan::instructions::casts::fill;
 
 impl FlowTiles<'_> {
     /// What adds up those of the nodes that `takes` says; nothing where there are none.

@@ -6,13 +6,13 @@
 //! those are ordered for the async proxy too (`fenced`). Threads of a warp share the epoch, and
 //! share their clock as long as they know the same.
 
-mod check;
 mod clock;
-mod copies;
 mod focus;
+mod shadow;
+mod check;
+mod copies;
 mod global;
 mod lifetime;
-mod shadow;
 mod sync;
 
 use std::collections::{BTreeMap, BTreeSet};

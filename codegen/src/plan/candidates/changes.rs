@@ -1,0 +1,198 @@
+//! Other values for what a spec says, as ways out of a refusal.
+//!
+//! Comes in: a spec. Goes out: specs with other values for some of its keys, those that cost a
+//! kernel least first: keys that are written and decide on threads and registers are left to the
+//! plan, then tiles are halved. Whether one of them does is for others to try.
+
+use crate::plan::data::model::Plan;
+use crate::spec::model::{Auto, FormKind, Passes, Spec};
+use crate::spec::positional;
+
+/// Most times that a tile is halved.
+const MOST_HALVINGS: usize = 4;
+
+/// A spec with other values for some of its keys.
+pub(crate) struct Change {
+    /// The keys whose values are others.
+    pub keys: Vec<&'static str>,
+    /// The spec.
+    pub spec: Spec,
+}
+
+/// A key with its value in a plan.
+pub(crate) fn value(key: &str, spec: &Spec, plan: &Plan) -> String {
+    let tuple = |all: &[i64]| {
+        let all: Vec<String> = all.iter().map(i64::to_string).collect();
+        format!("({})", all.join(","))
+    };
+    let atoms = plan.mma.as_ref().map(|mma| {
+        let along = mma.tiled.atom_layout_mnk();
+        let size = |mode: usize| {
+            along
+                .mode(mode)
+                .and_then(|one| one.size().ok())
+                .unwrap_or(1)
+        };
+        tuple(&[size(0), size(1), size(2)])
+    });
+    let value = match key {
+        "cta_tile" => Some(match tile_by_name(spec) {
+            Some(tile) => tile,
+            None => tuple(&spec.cta_tile),
+        }),
+        "mma.atoms" => atoms,
+        "threads" => Some(plan.cta_threads().to_string()),
+        "min_ctas_per_sm" => plan.min_ctas_per_sm.map(|ctas| ctas.to_string()),
+        "pipeline.stages" => Some(plan.stages.to_string()),
+        "pipeline.schedule" => match &spec.pipeline.schedule {
+            Auto::Given(schedule) => Some(schedule.name().to_owned()),
+            Auto::Auto => None,
+        },
+        "scheduler.passes" => Some(Passes::Many.name().to_owned()),
+        _ => None,
+    };
+    format!("{key} {}", value.unwrap_or_else(|| "auto".to_owned()))
+}
+
+/// The tile by the names of its modes, where extents by position stand for others.
+fn tile_by_name(spec: &Spec) -> Option<String> {
+    let modes = spec.modes();
+    let by_position = positional(&spec.compute.formula, &spec.compute.form);
+    if spec.form() != FormKind::Rows || by_position == modes {
+        return None;
+    }
+    let all = modes.iter().zip(&spec.cta_tile);
+    let all: Vec<String> = all
+        .map(|(name, extent)| format!("{name}: {extent}"))
+        .collect();
+    Some(format!("{{ {} }}", all.join(", ")))
+}
+
+/// Other values for what is written: fewer CTAs on an SM, other threads, all of these, several
+/// passes, and then smaller tiles, of which the plan decides on all else.
+pub(crate) fn changes(spec: &Spec) -> Vec<Change> {
+    let mut all = Vec::new();
+    if let Auto::Given(ctas) = spec.min_ctas_per_sm {
+        let fewer = (1..32).map(|halvings| ctas >> halvings);
+        for ctas in fewer.take_while(|ctas| *ctas >= 1) {
+            let mut spec = spec.clone();
+            spec.min_ctas_per_sm = Auto::Given(ctas);
+            let keys = vec!["min_ctas_per_sm"];
+            all.push(Change { keys, spec });
+        }
+    }
+    let written = written(spec);
+    all.extend(written.iter().map(|key| freed(spec, &[*key])));
+    if written.len() > 1 {
+        all.push(freed(spec, &written));
+    }
+    if spec.form() == FormKind::Rows && spec.scheduler.passes == Auto::Auto {
+        let mut spec = spec.clone();
+        spec.scheduler.passes = Auto::Given(Passes::Many);
+        let keys = vec!["scheduler.passes"];
+        all.push(Change { keys, spec });
+    }
+    let mut keys = written;
+    let mut smaller = freed(spec, &keys).spec;
+    keys.push("cta_tile");
+    if spec.min_ctas_per_sm != Auto::Auto {
+        smaller.min_ctas_per_sm = Auto::Given(1);
+        keys.push("min_ctas_per_sm");
+    }
+    for _ in 0..MOST_HALVINGS {
+        let Some(at) = longest(&smaller) else { break };
+        let extent = &mut smaller.cta_tile[at];
+        *extent = match *extent % 2 {
+            0 => *extent / 2,
+            // The power of two below.
+            _ => 1 << (*extent - 1).ilog2(),
+        };
+        all.push(Change {
+            keys: keys.clone(),
+            spec: smaller.clone(),
+        });
+    }
+    all
+}
+
+/// The keys that are written and decide on threads and registers.
+pub(crate) fn written(spec: &Spec) -> Vec<&'static str> {
+    let is_given = [
+        ("mma.atoms", spec.mma.atoms != Auto::Auto),
+        ("mma.permutation", spec.mma.permutation != Auto::Auto),
+        ("threads", spec.threads != Auto::Auto),
+        ("threads_along", spec.threads_along != Auto::Auto),
+    ];
+    let given = is_given.into_iter().filter(|(_, given)| *given);
+    given.map(|(key, _)| key).collect()
+}
+
+/// The spec with these keys left to the plan.
+pub(crate) fn freed(spec: &Spec, keys: &[&'static str]) -> Change {
+    let mut spec = spec.clone();
+    for key in keys {
+        match *key {
+            "mma.atoms" => spec.mma.atoms = Auto::Auto,
+            "mma.permutation" => spec.mma.permutation = Auto::Auto,
+            "threads" => spec.threads = Auto::Auto,
+            _ => spec.threads_along = Auto::Auto,
+        }
+    }
+    let keys = keys.to_vec();
+    Change { keys, spec }
+}
+
+/// The longest extent of a tile that may be smaller: of what results have, as a tile has all of
+/// what is folded.
+fn longest(spec: &Spec) -> Option<usize> {
+    let tile = &spec.cta_tile;
+    let folded = spec.compute.folded();
+    let is_cut = |at: &usize| {
+        let mode = spec.modes().get(*at);
+        mode.is_some_and(|mode| !folded.contains(&mode.as_str()))
+    };
+    let cut = (0..tile.len()).filter(is_cut);
+    let longer = cut.filter(|at| tile[*at] > 1);
+    longer.max_by_key(|at| tile[*at])
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::spec;
+
+    /// A tile in a message means the same where it is written.
+    #[test]
+    fn tiles_are_told_as_they_are_written() {
+        let rows = |layout: &str, indices: &str, over: &str, tile: &str| {
+            format!(
+                "kernel: rows\nname: rows\narch: sm_80\noperands:\n  x: {{ dtype: f32, layout: \
+                 '{layout}' }}\n  d: {{ dtype: f32, layout: '{layout}' }}\ncompute: |\n  \
+                 d[{indices}] = x[{indices}] - max[{over}] x[{indices}]\ncta_tile: {tile}\n"
+            )
+        };
+        let cases = [
+            (rows("(m,n)", "m,n", "n", "'(4,512)'"), None),
+            (
+                rows("(b,m,n)", "b,m,n", "n", "{ m: 4, n: 512 }"),
+                Some("{ m: 4, n: 512 }"),
+            ),
+            (rows("(m,n)", "m,n", "m", "{ m: 512, n: 4 }"), None),
+        ];
+        for (text, want) in cases {
+            let file = spec::parse("-", &text).unwrap();
+            let spec = &file.points[0].spec;
+            assert_eq!(tile_by_name(spec).as_deref(), want, "{text}");
+            let tile = want.map_or_else(
+                || format!("'({},{})'", spec.cta_tile[0], spec.cta_tile[1]),
+                str::to_owned,
+            );
+            let start = text.find("cta_tile").unwrap();
+            let again = format!("{}cta_tile: {tile}\n", &text[..start]);
+            let again = spec::parse("-", &again).unwrap();
+            assert_eq!(again.points[0].spec.cta_tile, spec.cta_tile, "{text}");
+            assert_eq!(again.points[0].spec.modes(), spec.modes());
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! What a plan is slow by that its spec asks for, and may not be meant.
+//!
+//! Comes in: a file with the plans of its points. Goes out: warnings. Keys that are written are
+//! left to the plan instead, one after another, and what it takes then is told: a swizzle by which
+//! words of one bank meet, keys that keep a product off the tensor cores' own reads of shared
+//! memory. What is asked for by name, an atom or a schedule, is meant; so is what some point of a
+//! tuning space has otherwise.
+
+use crate::atoms;
+use crate::error::{Problem, Result, Violation};
+use crate::plan::candidates::alternatives::plans;
+use crate::plan::candidates::changes::{self, freed};
+use crate::plan::data::model::Plan;
+use crate::plan::data::moves::Hop;
+use crate::plan::instructions::choose::Chooser;
+use crate::plan::smem::accesses::SmemAccesses;
+use crate::plan::smem::bank_conflicts::Wavefronts;
+use crate::spec::SpecFile;
+use crate::spec::model::{Auto, FormKind, Point, Spec};
+
+/// A swizzle that is written and costs more than the plan's own.
+const SWIZZLE: &str = "slow-swizzle";
+/// Keys by which a product is not what its tensor cores do fastest.
+const MMA: &str = "slow-mma";
+
+/// A doubt, with the way out.
+struct Doubt {
+    violation: Violation,
+    help: String,
+}
+
+/// Warnings of what every one of those points is slow by.
+///
+/// # Errors
+/// [`Error::Bug`](crate::error::Error::Bug) of a plan that is none.
+pub fn doubts(file: &SpecFile, plans: &[(&Point, Plan)]) -> Result<Vec<Problem>> {
+    let mut plans = plans.iter();
+    let Some((first, plan)) = plans.next() else {
+        return Ok(Vec::new());
+    };
+    let mut kept = of_point(first, plan)?;
+    for (point, plan) in plans {
+        if kept.is_empty() {
+            break;
+        }
+        let also = of_point(point, plan)?;
+        kept.retain(|one| {
+            let mut also = also.iter().map(|other| &other.violation);
+            also.any(|other| other.code == one.violation.code && other.keys == one.violation.keys)
+        });
+    }
+    let told = kept.into_iter();
+    let told = told.map(|one| file.warning(first, one.violation, one.help));
+    Ok(told.collect())
+}
+
+fn of_point(point: &Point, plan: &Plan) -> Result<Vec<Doubt>> {
+    let mut doubts = slow_swizzles(point, plan)?;
+    doubts.extend(slow_mma(point, plan)?);
+    Ok(doubts)
+}
+
+/// The plan of the point with another spec, if it has one.
+fn planned(point: &Point, spec: Spec) -> Option<Plan> {
+    let id = point.id.clone();
+    plans(&Point { id, spec }, atoms::catalogue().ok()?)
+        .ok()
+        .map(|(plan, _)| plan)
+}
+
+/// Swizzles that are written, of which the plan has a cheaper one.
+fn slow_swizzles(point: &Point, plan: &Plan) -> Result<Vec<Doubt>> {
+    let mut doubts = Vec::new();
+    for (operand, swizzle) in &point.spec.swizzle {
+        let Auto::Given(swizzle) = swizzle else {
+            continue;
+        };
+        let taken = wavefronts(plan, operand)?;
+        if !taken.in_conflict() {
+            continue;
+        }
+        let mut spec = point.spec.clone();
+        spec.swizzle.remove(operand);
+        let Some(other) = planned(point, spec) else {
+            continue;
+        };
+        let least = wavefronts(&other, operand)?;
+        let own = other.smem_tile(operand);
+        let Some(own) = own.filter(|_| least.cost() < taken.cost()) else {
+            continue;
+        };
+        let named = match swizzle.bits() {
+            0 => "none".to_owned(),
+            _ => swizzle.to_string(),
+        };
+        let mut violation = Violation::new(
+            SWIZZLE,
+            format!(
+                "operand {operand}: by swizzle {named} its accesses to shared memory take {} \
+                 wavefronts a tile, {} by what the plan takes where none is written",
+                taken.taken, least.taken
+            ),
+        );
+        violation.keys.push(format!("swizzle.{operand}"));
+        let help = format!("leave it out: the tile then lies as {}", own.layout);
+        doubts.push(Doubt { violation, help });
+    }
+    Ok(doubts)
+}
+
+/// What all steps to and from an operand's tile in shared memory take.
+fn wavefronts(plan: &Plan, operand: &str) -> Result<Wavefronts> {
+    let of_tile = |hop| matches!(hop, Hop::G2s | Hop::S2r | Hop::R2s);
+    let mut all = Wavefronts::default();
+    let Some(tile) = plan.smem_tile(operand) else {
+        return Ok(all);
+    };
+    let steps = plan.steps.iter();
+    for step in steps.filter(|step| step.operand == operand && of_tile(step.hop)) {
+        let accesses = SmemAccesses::new(plan, step, &tile.layout.inner, tile.dtype)?;
+        all = all.with(accesses.wavefronts(&tile.layout.swizzle));
+    }
+    Ok(all)
+}
+
+/// Keys without which a product is of tensor cores that read shared memory themselves: the first
+/// one that does alone, else all that are written.
+fn slow_mma(point: &Point, plan: &Plan) -> Result<Option<Doubt>> {
+    let spec = &point.spec;
+    let asked_for = spec.mma.atom != Auto::Auto || spec.pipeline.schedule != Auto::Auto;
+    let Some(mma) = &plan.mma else {
+        return Ok(None);
+    };
+    if spec.form() != FormKind::Contraction || asked_for || reads_smem(plan) {
+        return Ok(None);
+    }
+    let keys = written(spec);
+    let could = Chooser::of(point, atoms::catalogue()?).multiplies_smem(spec.arch);
+    if keys.is_empty() || !could {
+        return Ok(None);
+    }
+    let without = |keys: &[String]| {
+        let freed = keys.iter().fold(spec.clone(), |spec, key| left(spec, key));
+        planned(point, freed).filter(reads_smem)
+    };
+    let of_all = without(&keys);
+    let alone = of_all.is_some().then(|| {
+        let mut each = keys.iter().map(|key| vec![key.clone()]);
+        each.find_map(|key| Some((without(&key)?, key)))
+    });
+    let Some((other, keys)) = alone.flatten().or_else(|| Some((of_all?, keys))) else {
+        return Ok(None);
+    };
+    let Some(fast) = &other.mma else {
+        return Ok(None);
+    };
+    let named = keys.join(" and ");
+    let mut violation = Violation::new(
+        MMA,
+        format!(
+            "with {named} products are of {}; without, they are of {}, which reads shared memory \
+             itself",
+            mma.atom.id, fast.atom.id
+        ),
+    );
+    violation.keys = keys;
+    let help = format!(
+        "leave {named} out; where it is meant, `pipeline: {{ schedule: multistage }}` says so"
+    );
+    Ok(Some(Doubt { violation, help }))
+}
+
+/// Whether its tensor cores read operands from shared memory themselves.
+fn reads_smem(plan: &Plan) -> bool {
+    let facts = plan.mma.as_ref().and_then(|mma| mma.atom.mma.as_ref());
+    facts.is_some_and(|mma| mma.smem != [false; 2])
+}
+
+/// The keys that are written and may decide on the MMA.
+fn written(spec: &Spec) -> Vec<String> {
+    let given = [
+        ("min_ctas_per_sm", spec.min_ctas_per_sm != Auto::Auto),
+        ("pipeline.stages", spec.pipeline.stages != Auto::Auto),
+    ];
+    let given = given.into_iter().filter(|(_, given)| *given);
+    let of_threads = changes::written(spec).into_iter();
+    let given = of_threads
+        .chain(given.map(|(key, _)| key))
+        .map(str::to_owned);
+    let said = spec.said();
+    let is_said = |key: &String| said.iter().any(|(said, _)| said.starts_with(key.as_str()));
+    let copies = spec.copy.keys().map(|operand| format!("copy.{operand}"));
+    let copies = copies.filter(|key| is_said(&format!("{key}.")));
+    let swizzles = spec.swizzle.iter();
+    let swizzles = swizzles.filter(|(_, swizzle)| **swizzle != Auto::Auto);
+    let swizzles = swizzles.map(|(operand, _)| format!("swizzle.{operand}"));
+    given.chain(copies).chain(swizzles).collect()
+}
+
+/// The spec with that key left to the plan.
+fn left(mut spec: Spec, key: &str) -> Spec {
+    let mut of_threads = changes::written(&spec).into_iter();
+    if let Some(key) = of_threads.find(|known| *known == key) {
+        return freed(&spec, &[key]).spec;
+    }
+    match key.split_once('.') {
+        Some(("copy", operand)) => drop(spec.copy.remove(operand)),
+        Some(("swizzle", operand)) => drop(spec.swizzle.remove(operand)),
+        Some(_) => spec.pipeline.stages = Auto::Auto,
+        None => spec.min_ctas_per_sm = Auto::Auto,
+    }
+    spec
+}

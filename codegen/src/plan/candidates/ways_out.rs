@@ -1,0 +1,284 @@
+//! What would be taken in the place of what is refused, found by asking for a plan of it.
+//!
+//! Comes in: a point with the limits that it violates, and who plans points. Goes out: the same
+//! limits; where a newer architecture takes the point as it stands, the least of them is among the
+//! ways out, and where other values of keys do, these are.
+
+use crate::arch::{ARCHES, Arch};
+use crate::error::{Result, Violation};
+use crate::plan::candidates::changes::{Change, changes, freed, value, written};
+use crate::plan::data::model::Plan;
+use crate::spec::model::{Accumulation, Auto, FormKind, Point, Schedule, Spec};
+
+/// Limits that say what an architecture lacks, whether or not they name it.
+const BY_ARCH: &[&str] = &["no-arithmetic", "no-conversion"];
+/// Limits that other values may keep.
+const BY_VALUES: &[&str] = &[
+    "fold-threads",
+    "k-blocks",
+    "registers",
+    SCHEDULE,
+    "smem-capacity",
+    "threads",
+    "threads-along",
+    "threads-tile",
+    "tile-divides",
+];
+/// The limit that another schedule keeps first.
+const SCHEDULE: &str = "schedule-arch";
+
+/// A plan, or what is wrong with the point.
+pub(in crate::plan) type Answer = std::result::Result<Plan, Vec<Violation>>;
+
+/// The violations of a point, with what `ask` takes instead.
+///
+/// # Errors
+/// As those of whom is asked.
+pub(in crate::plan) fn with_ways_out(
+    point: &Point,
+    mut violations: Vec<Violation>,
+    ask: impl Fn(&Point) -> Result<Answer>,
+) -> Result<Vec<Violation>> {
+    name_arch(point, &mut violations, &ask)?;
+    name_values(point, &mut violations, &ask)?;
+    Ok(violations)
+}
+
+/// Names the least newer architecture that has what this one lacks, and that refuses nothing but
+/// what is refused besides.
+fn name_arch(
+    point: &Point,
+    violations: &mut [Violation],
+    ask: impl Fn(&Point) -> Result<Answer>,
+) -> Result<()> {
+    let said = format!("arch {} ", point.spec.arch);
+    let lacks =
+        |one: &Violation| BY_ARCH.contains(&one.code) || one.message.contains(said.as_str());
+    if !violations.iter().any(lacks) {
+        return Ok(());
+    }
+    let others = violations.iter().filter(|one| !lacks(one));
+    let others: Vec<&str> = others.map(|one| one.code).collect();
+    let older = ARCHES.iter().position(|arch| *arch == point.spec.arch);
+    for arch in ARCHES.iter().skip(older.map_or(0, |at| at + 1)) {
+        let Some(with) = taken_by(point, *arch, &others, &ask)? else {
+            continue;
+        };
+        let way_out = format!("arch {arch}");
+        for one in violations.iter_mut().filter(|one| lacks(one)) {
+            if !one.message.contains(&way_out) {
+                one.message += &format!(", or {way_out}{with}");
+            }
+            if !one.keys.iter().any(|key| key == "arch") {
+                one.keys.push("arch".to_owned());
+            }
+        }
+        break;
+    }
+    Ok(())
+}
+
+/// What to write besides so that an architecture takes the point, but for what is refused by those
+/// codes; `None` where it does not.
+fn taken_by(
+    point: &Point,
+    arch: Arch,
+    but_for: &[&str],
+    ask: impl Fn(&Point) -> Result<Answer>,
+) -> Result<Option<&'static str>> {
+    let mut point = point.clone();
+    point.spec.arch = arch;
+    let taken = |point: &Point| -> Result<bool> {
+        let refused = ask(point)?.err().unwrap_or_default();
+        Ok(refused.iter().all(|one| but_for.contains(&one.code)))
+    };
+    if taken(&point)? {
+        return Ok(Some(""));
+    }
+    let fast = Some(Accumulation::Fast);
+    if point.spec.accumulation == fast {
+        return Ok(None);
+    }
+    point.spec.accumulation = fast;
+    Ok(taken(&point)?.then_some(" with accumulation: fast"))
+}
+
+/// Names values of keys of which the point has a plan, with the last limit that values keep.
+fn name_values(
+    point: &Point,
+    violations: &mut [Violation],
+    ask: impl Fn(&Point) -> Result<Answer>,
+) -> Result<()> {
+    let by_schedule = violations.iter().any(|one| one.code == SCHEDULE);
+    // Where one limit alone is violated and its number of stages is told, that will do.
+    let is_told = |one: &Violation| one.message.contains("use at most ");
+    if matches!(&*violations, [one] if is_told(one)) {
+        return Ok(());
+    }
+    let by_values = |one: &&mut Violation| BY_VALUES.contains(&one.code);
+    let Some(last) = violations.iter_mut().rfind(by_values) else {
+        return Ok(());
+    };
+    for Change { keys, spec } in candidates(&point.spec, by_schedule) {
+        let id = point.id.clone();
+        let Ok(plan) = ask(&Point {
+            id,
+            spec: spec.clone(),
+        })?
+        else {
+            continue;
+        };
+        let values = keys.iter().map(|key| value(key, &spec, &plan));
+        let values = Vec::from_iter(values).join(" and ");
+        last.message += &format!("; with {values} it has a plan");
+        for key in keys {
+            if !last.keys.iter().any(|known| known == key) {
+                last.keys.push(key.to_owned());
+            }
+        }
+        break;
+    }
+    Ok(())
+}
+
+/// Specs with other values, best first.
+fn candidates(spec: &Spec, by_schedule: bool) -> Vec<Change> {
+    let mut base = spec.clone();
+    let mut also = Vec::new();
+    if by_schedule {
+        base.pipeline.schedule = Auto::Given(Schedule::Multistage);
+        also.push("pipeline.schedule");
+    }
+    let mut all = Vec::new();
+    let mut push = |keys: &[&'static str], spec: Spec| {
+        let keys = also.iter().chain(keys).copied().collect();
+        all.push(Change { keys, spec });
+    };
+    if by_schedule {
+        push(&[], base.clone());
+    }
+    let even = rounded(&base);
+    let is_even = even.cta_tile == base.cta_tile;
+    if !is_even {
+        push(&["cta_tile"], even);
+    }
+    if base.pipeline.stages != Auto::Auto {
+        let mut free = base.clone();
+        free.pipeline.stages = Auto::Auto;
+        push(&["pipeline.stages"], free.clone());
+        if !is_even {
+            push(&["cta_tile", "pipeline.stages"], rounded(&free));
+        }
+    }
+    for Change { keys, spec } in changes(&base) {
+        push(&keys, spec);
+    }
+    let keys = written(&base);
+    if !keys.is_empty() && !is_even {
+        let free = rounded(&freed(&base, &keys).spec);
+        let keys: Vec<&'static str> = keys.iter().copied().chain(["cta_tile"]).collect();
+        push(&keys, free);
+    }
+    all
+}
+
+/// The spec with extents of its tile that are powers of two, and of rows as many elements as a warp
+/// has vectors for.
+fn rounded(spec: &Spec) -> Spec {
+    /// Elements of a warp's vectors of 16 bytes, in the smallest element type.
+    const LEAST: i64 = 32 * 16;
+    let mut spec = spec.clone();
+    for extent in &mut spec.cta_tile {
+        *extent = extent.unsigned_abs().next_power_of_two().cast_signed();
+    }
+    let elements: i64 = spec.cta_tile.iter().product();
+    if let (FormKind::Rows, Some(last)) = (spec.form(), spec.cta_tile.last_mut())
+        && elements < LEAST
+    {
+        *last *= LEAST / elements.max(1);
+    }
+    spec
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use crate::plan::plan;
+    use crate::spec::parse;
+
+    /// What is said of a product of that type, contiguous along k, with more keys.
+    fn product(dtype: &str, arch: &str, more: &str) -> String {
+        let (accumulator, out) = match dtype {
+            "s8" | "u8" => ("s32", "s32"),
+            _ => ("f32", "f32"),
+        };
+        refused(&format!(
+            "kernel: gemm\nname: gemm_t\narch: {arch}\noperands:\n  a: {{ dtype: {dtype}, \
+             layout: '(m,k):(lda,1)' }}\n  b: {{ dtype: {dtype}, layout: '(n,k):(ldb,1)' }}\n  \
+             d: {{ dtype: \
+             {out}, layout: '(m,n):(ldd,1)' }}\naccumulator: {accumulator}\ncta_tile: \
+             '(128,128,64)'\n{more}\n"
+        ))
+    }
+
+    fn refused(text: &str) -> String {
+        let file = parse("-", text).unwrap_or_else(|error| panic!("{}", error.report(false)));
+        plan(&file.points[0]).unwrap_err().report(false)
+    }
+
+    #[test]
+    fn the_least_architecture_that_takes_a_product_is_named() {
+        for (dtype, with) in [
+            ("s8", ""),
+            ("u8", ""),
+            ("tf32", ""),
+            ("e4m3", " with accumulation: fast"),
+            ("e5m2", " with accumulation: fast"),
+        ] {
+            for arch in ["sm_70", "sm_80", "sm_90"] {
+                let report = product(dtype, arch, "");
+                let way_out = format!("choose other types, or arch sm_90a{with}\n");
+                assert!(format!("{report}\n").contains(&way_out), "{report}");
+                assert!(!report.contains("contiguous"), "{report}");
+            }
+        }
+        let report = product("f16", "sm_75", "pipeline: { stages: 3 }");
+        let way_out = "arch sm_75 has none: use 1, or arch sm_80";
+        assert!(report.contains(way_out), "{report}");
+    }
+
+    #[test]
+    fn a_map_names_the_architecture_that_has_its_arithmetic() {
+        let report = refused(
+            "kernel: rows\nname: rows_t\narch: sm_80\noperands:\n  x: { dtype: e4m3, layout: \
+             '(m,n):(ldx,1)' }\n  d: { dtype: f32, layout: '(m,n):(ldd,1)' }\ncompute: d[m,n] = \
+             2*x[m,n]\ncta_tile: '(8,256)'\n",
+        );
+        assert!(report.contains("use f32 there, or arch sm_89"), "{report}");
+    }
+
+    #[test]
+    fn threads_are_refused_for_what_they_exceed() {
+        for threads in [32, 64, 1024] {
+            let report = product("f16", "sm_80", &format!("threads: {threads}"));
+            assert!(report.contains("[registers]"), "{report}");
+            let way_out = "with threads 128 it has a plan";
+            assert!(report.contains(way_out), "{report}");
+        }
+    }
+
+    #[test]
+    fn an_input_that_several_threads_read_is_no_place_for_an_output() {
+        for (mode, folded) in [("n", "m"), ("m", "n")] {
+            let report = refused(&format!(
+                "kernel: rows\nname: rows_t\narch: sm_80\noperands:\n  x: {{ dtype: f32, \
+                 layout: '(m,n):(ldx,1)' }}\n  r: {{ dtype: f32, layout: '({mode}):(1)' }}\n  \
+                 q: {{ dtype: \
+                 f32, layout: '({mode}):(1)', over: r }}\ncompute: q[{mode}] = 0.9*r[{mode}] + \
+                 0.1*mean[{folded}] x[m,n]\ncta_tile: '(64,64)'\n"
+            ));
+            let why = "one element for several threads, which all read it";
+            assert!(report.contains(why), "{report}");
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! What a plan is: every decision about a kernel, without the decisions.
+//!
+//! - `choices`: what was taken among candidates, and why others were not
+//! - `assumptions`: what launches guarantee
+//! - `matrix_descriptor`: how tensor cores find a tile in shared memory (wgmma)
+//! - `moves`: hops, tiled copies, boxes of tensor maps (TMA), tiles in shared memory
+//! - `warp_roles`: producer and consumer warps, rings, staging
+//! - `folds`: reductions across threads
+//! - `combining`: outputs added to what is there (atomics, deterministic sums)
+//! - `values`: the graph of values in registers, and passes over chunked rows
+//! - `model`: the plan
+//! - `print`: how it prints
+
+pub mod choices;
+pub mod assumptions;
+pub mod matrix_descriptor;
+pub mod moves;
+pub mod warp_roles;
+pub mod folds;
+pub mod combining;
+pub mod values;
+pub mod model;
+mod print;

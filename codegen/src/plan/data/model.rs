@@ -1,0 +1,268 @@
+//! The data of a plan: every decision about one kernel, printable.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tilewright_layout::TiledMma;
+
+use crate::arch::Arch;
+use crate::atoms::model::Atom;
+use crate::atoms::sync::SyncFacts;
+use crate::dtype::DType;
+use crate::plan::data::assumptions::Assumption;
+use crate::plan::data::choices::Choice;
+use crate::plan::data::combining::Combining;
+use crate::plan::data::folds::FoldPlan;
+use crate::plan::data::moves::{BoxCopy, Hop, Rows, SmemTile, Step};
+use crate::plan::data::values::{Does, Flow};
+use crate::plan::data::warp_roles::Roles;
+use crate::plan::work_tiles::Work;
+use crate::spec::Planes;
+use crate::spec::model::{Axis, Computes, LaunchKind, Operand, Role, modes_along, with_role};
+
+/// The tiled MMA of a gemm.
+#[derive(Clone, Debug)]
+pub struct MmaPlan {
+    /// Instruction.
+    pub atom: Arc<Atom>,
+    /// Atoms over threads and values.
+    pub tiled: TiledMma,
+    /// Widens a and b fragments to the atom's type before the MMA, where the operand is stored
+    /// narrower.
+    pub widen: Option<Arc<Atom>>,
+}
+
+/// How accumulators become elements of d.
+#[derive(Clone, Debug)]
+pub struct EpiloguePlan {
+    /// Rounds two accumulators into one 32-bit register.
+    pub pack: Option<Arc<Atom>>,
+    /// Rounds one accumulator.
+    pub convert: Option<Arc<Atom>>,
+}
+
+/// Every decision about one kernel.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Name of the point.
+    pub id: String,
+    /// Name of the spec.
+    pub name: String,
+    /// PTX entry name.
+    pub entry: String,
+    /// What it computes.
+    pub computes: Arc<Computes>,
+    /// Target.
+    pub arch: Arch,
+    /// Operands in parameter order.
+    pub operands: Vec<Operand>,
+    /// Type sums are held in.
+    pub accumulator: DType,
+    /// Names of the modes that a CTA's tile cuts: two of the output, then the summed one.
+    pub modes: Vec<String>,
+    /// Extents of a CTA's tile along them.
+    pub cta_tile: Vec<i64>,
+    /// Threads that share out a tile: of a CTA, of CTAs that share it, or consumers of one tile.
+    pub threads: u32,
+    /// `.minnctapersm`.
+    pub min_ctas_per_sm: Option<u32>,
+    /// Whether the kernel is set up while the one before it ends.
+    pub launch: LaunchKind,
+    /// Buffers of the shared-memory ring; 0 when no operand passes through shared memory.
+    pub stages: u32,
+    /// How output tiles come to CTAs.
+    pub work: Work,
+    /// Tiles in shared memory.
+    pub smem: Vec<SmemTile>,
+    /// Distance between stages of the ring.
+    pub stage_bytes: u32,
+    /// Dynamic shared memory.
+    pub smem_bytes: u32,
+    /// Every tiled copy.
+    pub steps: Vec<Step>,
+    /// Where the addresses of rows are computed.
+    pub rows: Rows,
+    /// Who does what, where warps differ.
+    pub roles: Option<Roles>,
+    /// What its threads wait for and tell one another by.
+    pub sync: BTreeMap<SyncFacts, Arc<Atom>>,
+    /// The arithmetic (gemm).
+    pub mma: Option<MmaPlan>,
+    /// The conversion of results (gemm).
+    pub epilogue: Option<EpiloguePlan>,
+    /// What is computed beside a product, or where there is none.
+    pub flow: Option<Flow>,
+    /// What the launch must guarantee.
+    pub assumptions: Vec<Assumption>,
+    /// What was chosen among several candidates.
+    pub choices: Vec<Choice>,
+    /// Keys that the spec leaves to the plan and that have other values than those which the plan
+    /// has by itself, as its first does not do; and why that is.
+    pub taken: Vec<Choice>,
+}
+
+impl Plan {
+    /// Threads of a CTA.
+    pub fn cta_threads(&self) -> u32 {
+        let alike = self.threads / self.work.shared_by.max(1);
+        self.roles.as_ref().map_or(alike, Roles::threads)
+    }
+
+    /// The step of that operand and hop.
+    pub fn step(&self, operand: &str, hop: Hop) -> Option<&Step> {
+        self.steps
+            .iter()
+            .find(|step| step.operand == operand && step.hop == hop)
+    }
+
+    /// Whether the operand of that role makes that hop.
+    pub fn moves(&self, role: Role, hop: Hop) -> bool {
+        self.step(self.named(role), hop).is_some()
+    }
+
+    /// Every copy by boxes.
+    pub fn box_copies(&self) -> impl Iterator<Item = &BoxCopy> {
+        let roles = self.roles.iter();
+        roles.flat_map(|roles| {
+            let ahead = roles.ahead.iter().flat_map(|ahead| &ahead.loads);
+            roles.loads.iter().chain(ahead).chain(&roles.store)
+        })
+    }
+
+    /// The copy by boxes of that operand and hop.
+    pub fn boxes(&self, operand: &str, hop: Hop) -> Option<&BoxCopy> {
+        let mut copies = self.box_copies();
+        copies.find(|copy| copy.operand == operand && copy.hop == hop)
+    }
+
+    /// The planes of an operand that have tiles of their own, by number; where one tile has all
+    /// that there is, one without.
+    pub fn planes_of(&self, operand: &Operand) -> Vec<Option<i64>> {
+        match self.computes.planes_of(operand) {
+            // Boxes bring the rows of all planes, one below the other.
+            count if count > 1 && self.roles.is_none() => (0..count).map(Some).collect(),
+            _ => vec![None],
+        }
+    }
+
+    /// The shared-memory tile of that operand; those of further planes are laid out as the first.
+    pub fn smem_tile(&self, operand: &str) -> Option<&SmemTile> {
+        self.smem.iter().find(|tile| tile.operand == operand)
+    }
+
+    /// The name of an operand's tile, of that plane where each has its own.
+    pub fn tile_name(&self, operand: &str, plane: Option<i64>) -> String {
+        match plane {
+            Some(plane) => Planes::name(&self.computes.formula, operand, plane),
+            None => operand.to_owned(),
+        }
+    }
+
+    /// The name of the sums of a plane.
+    pub fn sum_name(&self, plane: usize) -> &str {
+        let mut nodes = self.flow.iter().flat_map(|flow| &flow.nodes);
+        let sums = nodes.find(|node| node.does == Does::Sum(plane));
+        sums.map_or("acc", |node| &node.name)
+    }
+
+    /// How its folds are made.
+    pub fn folds(&self) -> impl Iterator<Item = &FoldPlan> {
+        self.flow.iter().flat_map(|flow| &flow.folds)
+    }
+
+    /// How values are combined with what outputs hold.
+    pub fn combinings(&self) -> impl Iterator<Item = &Combining> {
+        self.flow.iter().flat_map(|flow| &flow.combinings)
+    }
+
+    /// The operand of that name.
+    pub fn operand(&self, name: &str) -> Option<&Operand> {
+        self.operands.iter().find(|operand| operand.name == name)
+    }
+
+    /// The operand of that role.
+    pub fn operand_as(&self, role: Role) -> Option<&Operand> {
+        with_role(&self.operands, role)
+    }
+
+    /// What the kernel writes.
+    pub fn output(&self) -> Option<&Operand> {
+        self.operand_as(Role::Output)
+    }
+
+    /// The tile of the output in shared memory.
+    pub fn output_tile(&self) -> Option<&SmemTile> {
+        self.smem_tile(self.named(Role::Output))
+    }
+
+    /// The name of the operand of that role; none is empty.
+    pub fn named(&self, role: Role) -> &str {
+        self.operand_as(role).map_or("", |operand| &operand.name)
+    }
+
+    /// The mode of the tile that runs along an axis of an operand, itself or through a table.
+    pub fn mode_along(&self, axis: &Axis) -> Option<usize> {
+        let along = modes_along(&self.operands, axis);
+        let own = |mode: &String| along.contains(&mode.as_str());
+        self.modes.iter().position(own)
+    }
+
+    /// The modes of the tile that run along an operand's axes.
+    pub fn modes_of(&self, operand: &Operand) -> Vec<usize> {
+        let mode = |axis: &Axis| self.mode_along(axis);
+        operand.axes.iter().filter_map(mode).collect()
+    }
+
+    /// The modes of the tile that run along the coordinates of an operand's tile; none along those
+    /// that it has no elements along.
+    pub fn places(&self, operand: &Operand) -> [Option<usize>; 2] {
+        self.places_by(operand, |_| true)
+    }
+
+    /// The same without those that run along an axis through a table alone.
+    pub fn own_places(&self, operand: &Operand) -> [Option<usize>; 2] {
+        self.places_by(operand, |axis| axis.table.is_none())
+    }
+
+    fn places_by(&self, operand: &Operand, takes: impl Fn(&Axis) -> bool) -> [Option<usize>; 2] {
+        let mut steps = self.steps.iter();
+        let step = steps.find(|step| step.operand == operand.name);
+        let mut places = [None; 2];
+        let axes = operand.axes.iter().enumerate();
+        for (number, axis) in axes.filter(|(_, axis)| takes(axis)) {
+            let mode = self.mode_along(axis);
+            let coordinate = step.map_or(Some(number), |step| step.coordinate(number));
+            if let Some(place) = coordinate.and_then(|at| places.get_mut(at)) {
+                *place = mode;
+            }
+        }
+        places
+    }
+
+    /// Numbers of the outer modes that run along axes of an operand by themselves, with these.
+    pub fn outer_of<'o>(&self, operand: &'o Operand) -> impl Iterator<Item = (usize, &'o Axis)> {
+        let outer = self.work.outer.clone();
+        let own = operand.sized_axes().filter(|axis| axis.table.is_none());
+        own.filter_map(move |axis| {
+            let number = outer.iter().position(|mode| *mode == axis.mode);
+            number.map(|number| (number, axis))
+        })
+    }
+
+    /// Extents of an operand's tile.
+    pub fn tile_of(&self, operand: &Operand) -> Vec<i64> {
+        let extent = |mode: usize| self.cta_tile.get(mode).copied().unwrap_or(1);
+        self.modes_of(operand).into_iter().map(extent).collect()
+    }
+
+    /// MMA blocks along k of one tile.
+    pub fn k_blocks(&self) -> u32 {
+        let unit = self
+            .mma
+            .as_ref()
+            .and_then(|mma| mma.tiled.tile_mnk().ok())
+            .map_or(1, |tile| tile[2]);
+        let k = self.cta_tile.get(2).copied().unwrap_or(1);
+        u32::try_from(k / unit.max(1)).unwrap_or(1)
+    }
+}

@@ -1,0 +1,161 @@
+//! The text form of a plan, for `tilewright plan` and golden files.
+
+mod values;
+mod warp_roles;
+
+use std::fmt;
+
+use crate::plan::data::choices::{Choice, LeftOut};
+use crate::plan::data::model::Plan;
+use crate::plan::data::moves::{Rows, SmemTile, Step};
+use crate::spec::model::{LaunchKind, Operand};
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tile: Vec<String> = self.cta_tile.iter().map(i64::to_string).collect();
+        writeln!(f, "plan {}", self.id)?;
+        writeln!(
+            f,
+            "  arch {}, {} threads, cta_tile ({})",
+            self.arch,
+            self.cta_threads(),
+            tile.join(",")
+        )?;
+        let launch = match (&self.roles, self.launch) {
+            (None, LaunchKind::Programmatic) => ", launch programmatic",
+            _ => "",
+        };
+        writeln!(f, "  raster {}{launch}", self.work.raster)?;
+        write_outer(f, &self.work.outer)?;
+        writeln!(f, "  grid {}", self.work.grid())?;
+        if let Some(ctas) = self.min_ctas_per_sm {
+            writeln!(f, "  at least {ctas} CTAs per SM")?;
+        }
+        write_taken(f, &self.taken)?;
+        for operand in &self.operands {
+            writeln!(f, "  gmem {operand}")?;
+        }
+        write_orders(f, self)?;
+        if self.stages > 0 || self.roles.is_some() {
+            let (stages, stage, all) = (self.stages, self.stage_bytes, self.smem_bytes);
+            writeln!(f, "  smem {all} bytes: {stages} stages of {stage}")?;
+        }
+        (self.smem.iter()).try_for_each(|tile| write_smem(f, self, tile))?;
+        if let Some(mma) = &self.mma {
+            writeln!(f, "  mma {}", mma.atom.id)?;
+            writeln!(f, "    atoms {}", mma.tiled.atom_layout_mnk())?;
+            let [m, n, k] = mma.tiled.permutation_mnk();
+            writeln!(f, "    permutation <{m},{n},{k}>")?;
+            let facts = mma.atom.mma.as_ref();
+            if let Some(kept) = facts.and_then(|facts| facts.short_sums(self.arch)) {
+                writeln!(f, "    sums keep {kept} bits: accumulation fast")?;
+            }
+            if let Some(widen) = &mma.widen {
+                writeln!(f, "    operands widened by {}", widen.id)?;
+            }
+        }
+        write_steps(f, self)?;
+        if let Some(specialized) = &self.roles {
+            warp_roles::write(f, self, specialized)?;
+        }
+        if let Some(epilogue) = &self.epilogue {
+            let atoms = [&epilogue.pack, &epilogue.convert];
+            let ids: Vec<&str> = atoms
+                .into_iter()
+                .flatten()
+                .map(|atom| atom.id.as_str())
+                .collect();
+            writeln!(f, "  epilogue converts by {}", ids.join(", "))?;
+        }
+        if let Some(flow) = &self.flow {
+            writeln!(f, "{flow}")?;
+        }
+        for (facts, atom) in &self.sync {
+            writeln!(f, "  sync {} {facts}", atom.id)?;
+        }
+        for assumption in &self.assumptions {
+            writeln!(f, "  assumes {assumption}")?;
+        }
+        Ok(())
+    }
+}
+
+fn write_steps(f: &mut fmt::Formatter<'_>, plan: &Plan) -> fmt::Result {
+    plan.steps.iter().try_for_each(|step| write_step(f, step))?;
+    match plan.rows {
+        Rows::Held => Ok(()),
+        Rows::Computed => {
+            writeln!(
+                f,
+                "  addresses of rows computed where they are loaded and stored"
+            )
+        }
+    }
+}
+
+/// The orders of packed operands.
+fn write_orders(f: &mut fmt::Formatter<'_>, plan: &Plan) -> fmt::Result {
+    for operand in &plan.operands {
+        if let Ok(Some(order)) = plan.order(operand) {
+            writeln!(f, "  packed {} {order}", operand.name)?;
+        }
+    }
+    Ok(())
+}
+
+impl fmt::Display for Choice {
+    /// What was taken, then a line for each that was not.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.key, self.taken)?;
+        for LeftOut { candidate, reasons } in &self.left_out {
+            let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
+            write!(f, "\n  not {candidate}: {}", reasons.join("; "))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Operand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} {}", self.name, self.dtype, self.layout())
+    }
+}
+
+fn write_taken(f: &mut fmt::Formatter<'_>, choices: &[Choice]) -> fmt::Result {
+    let mut choices = choices.iter();
+    choices.try_for_each(|one| writeln!(f, "  takes {} {} for auto", one.key, one.taken))
+}
+
+fn write_outer(f: &mut fmt::Formatter<'_>, outer: &[String]) -> fmt::Result {
+    match outer.is_empty() {
+        true => Ok(()),
+        false => writeln!(f, "  outer ({})", outer.join(",")),
+    }
+}
+
+fn write_smem(f: &mut fmt::Formatter<'_>, plan: &Plan, tile: &SmemTile) -> fmt::Result {
+    let name = plan.tile_name(&tile.operand, tile.plane);
+    let (layout, at, bytes) = (&tile.layout, tile.offset_bytes, tile.size_bytes);
+    let dtype = tile.dtype;
+    writeln!(f, "    {name}: {dtype} {layout} at {at} ({bytes} bytes)")
+}
+
+fn write_step(f: &mut fmt::Formatter<'_>, step: &Step) -> fmt::Result {
+    writeln!(
+        f,
+        "  copy {}.{} {}",
+        step.operand,
+        step.hop.name(),
+        step.atom.id
+    )?;
+    let [rows, columns] = step.tile;
+    let (tv, tiler) = (step.tiled.tv(), step.tiled.tiler());
+    writeln!(
+        f,
+        "    (thread,value) {tv} over {tiler}, tile ({rows},{columns})"
+    )?;
+    match &step.element_atom {
+        Some(atom) => writeln!(f, "    single elements by {}", atom.id),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,261 @@
+//! The lines of a plan that say who does what: roles, their ring, boxes, barriers and descriptors.
+
+use std::fmt;
+
+use crate::arch::WARPGROUP;
+use crate::plan::data::matrix_descriptor::{Descriptor, Major, UNIT_BYTES};
+use crate::plan::data::model::Plan;
+use crate::plan::data::moves::{BoxCopy, Hop};
+use crate::plan::data::warp_roles::{Ahead, BARRIER_BYTES, Roles, WARPS, entry_registers};
+use crate::plan::work_tiles::Cluster;
+use crate::spec::model::Schedule;
+
+/// Writes what only plans with roles have.
+pub(super) fn write(f: &mut fmt::Formatter<'_>, plan: &Plan, roles: &Roles) -> fmt::Result {
+    write_teams(f, roles)?;
+    write_tiles(f, plan)?;
+    write_ring(f, plan, roles)?;
+    for (copy, descriptor) in roles.loads.iter().zip(&roles.descriptors) {
+        write_boxes(f, plan, copy)?;
+        write_descriptor(f, copy, descriptor)?;
+    }
+    if let Some(ahead) = &roles.ahead {
+        write_ahead(f, ahead)?;
+        for copy in &ahead.loads {
+            write_boxes(f, plan, copy)?;
+        }
+    }
+    if let Some(store) = &roles.store {
+        write_boxes(f, plan, store)?;
+        write_staging(f, plan, roles, store)?;
+    }
+    let ahead = roles.ahead.as_ref();
+    let ahead = ahead.map_or(0, |ahead| ahead.ring.barrier_bytes());
+    let end = roles.ring.barriers_at + roles.ring.barrier_bytes() + ahead;
+    let turns = roles
+        .turns_at
+        .map_or(0, |_| roles.consumers * BARRIER_BYTES);
+    writeln!(
+        f,
+        "  barriers at {}: {} bytes, end at {}",
+        roles.ring.barriers_at,
+        roles.ring.barrier_bytes() + turns + ahead,
+        end + turns
+    )
+}
+
+fn write_teams(f: &mut fmt::Formatter<'_>, roles: &Roles) -> fmt::Result {
+    let [producer, consumer] = roles.registers;
+    let consumers = roles.consumers;
+    let schedule = roles.schedule.name();
+    let entry = entry_registers(roles.threads());
+    let kept = match roles.splits_registers() {
+        true => "",
+        false => ", kept by all roles",
+    };
+    writeln!(
+        f,
+        "  roles {schedule}, {entry} registers a thread at the entry{kept}"
+    )?;
+    let share = match roles.schedule {
+        Schedule::Pingpong => "a tile each, in turns",
+        _ if consumers == 1 => "a tile by itself",
+        _ => "parts of one tile",
+    };
+    let (last, threads) = (consumers - 1, consumers * WARPGROUP - 1);
+    let range = |last: u32| match last {
+        0 => "warpgroup 0".to_string(),
+        last => format!("warpgroups 0-{last}"),
+    };
+    writeln!(
+        f,
+        "    consumers: {}, threads 0-{threads}, {consumer} registers, {share}",
+        range(last)
+    )?;
+    let plural = if roles.in_flight == 1 { "" } else { "s" };
+    writeln!(
+        f,
+        "      {} group{plural} of products in flight behind the one being issued",
+        roles.in_flight
+    )?;
+    writeln!(
+        f,
+        "    producer: warpgroup {consumers}, one thread of warp {}, {producer} registers",
+        consumers * WARPS
+    )
+}
+
+fn write_tiles(f: &mut fmt::Formatter<'_>, plan: &Plan) -> fmt::Result {
+    let cluster = plan.work.cluster();
+    let Cluster([along_m, along_n]) = cluster;
+    match cluster.size() {
+        1 => writeln!(f, "  cluster (1,1)")?,
+        ctas => writeln!(
+            f,
+            "  cluster ({along_m},{along_n}): {ctas} CTAs, rank = m + {along_m} n"
+        )?,
+    }
+    let work = &plan.work;
+    let most = work
+        .ctas
+        .map_or(String::new(), |ctas| format!(", at most {ctas} CTAs"));
+    let launch = plan.launch.name();
+    writeln!(f, "  scheduler {}{most}, launch {launch}", work.kind.name())
+}
+
+fn write_ring(f: &mut fmt::Formatter<'_>, plan: &Plan, roles: &Roles) -> fmt::Result {
+    let ring = &roles.ring;
+    let (stages, stage) = (ring.stages, plan.stage_bytes);
+    writeln!(f, "  ring of {stages} slots of {stage} bytes")?;
+    writeln!(
+        f,
+        "    full barriers: {stages} at {}, each of {} arrival and {} bytes",
+        ring.full_at(),
+        ring.full_arrivals,
+        ring.bytes
+    )?;
+    let (warps, ctas) = (
+        roles.consumers_of_a_tile() * WARPS,
+        plan.work.cluster().neighbours(),
+    );
+    writeln!(
+        f,
+        "    empty barriers: {stages} at {}, each of {} arrivals ({warps} warps of {ctas} CTA{})",
+        ring.empty_at(),
+        ring.empty_arrivals,
+        if ctas == 1 { "" } else { "s" }
+    )?;
+    if let Some(at) = roles.turns_at {
+        let consumers = roles.consumers;
+        writeln!(
+            f,
+            "    turn barriers: {consumers} at {at}, each of 1 arrival"
+        )?;
+    }
+    Ok(())
+}
+
+fn write_ahead(f: &mut fmt::Formatter<'_>, ahead: &Ahead) -> fmt::Result {
+    let ring = &ahead.ring;
+    let slots = ring.stages;
+    let plural = if slots == 1 { "" } else { "s" };
+    writeln!(
+        f,
+        "  ahead at {}: {slots} slot{plural} of {} bytes, filled once for each work tile",
+        ahead.offset_bytes, ahead.slot_bytes
+    )?;
+    writeln!(
+        f,
+        "    full barriers: {slots} at {}, each of {} arrival and {} bytes; empty: {slots} at {}, \
+         each of {} arrivals",
+        ring.full_at(),
+        ring.full_arrivals,
+        ring.bytes,
+        ring.empty_at(),
+        ring.empty_arrivals
+    )
+}
+
+fn write_boxes(f: &mut fmt::Formatter<'_>, plan: &Plan, copy: &BoxCopy) -> fmt::Result {
+    let (operand, hop) = (&copy.operand, copy.hop.name());
+    writeln!(f, "  boxes {operand}.{hop} {}", copy.atom.id)?;
+    let [rows, columns] = copy.box_extents;
+    let count = copy.places.len();
+    let apart = if copy.packed { ", as in memory" } else { "" };
+    writeln!(
+        f,
+        "    {count} box{} of ({rows},{columns}), {} bytes each, {}{apart}",
+        if count == 1 { "" } else { "es" },
+        copy.box_bytes(),
+        swizzle(i64::from(copy.swizzle_bytes))
+    )?;
+    let places: Vec<String> = copy
+        .places
+        .iter()
+        .map(|place| {
+            let [row, column] = place.coord;
+            format!("({row},{column}) at {}", place.offset_bytes)
+        })
+        .collect();
+    for line in places.chunks(PLACES_PER_LINE) {
+        writeln!(f, "      {}", line.join(", "))?;
+    }
+    if copy.parts > 1 {
+        let [row, column] = copy.part_step.coord;
+        let (parts, step) = (copy.parts, copy.part_step.offset_bytes);
+        let who = match copy.hop {
+            Hop::G2s => "CTAs",
+            _ => "warpgroups",
+        };
+        writeln!(
+            f,
+            "    {parts} {who} move a part each, the next ({row},{column}) and {step} bytes on"
+        )?;
+    }
+    if copy.hop == Hop::G2s && copy.parts > 1 {
+        let cluster = plan.work.cluster();
+        let masks: Vec<String> = (0..cluster.size())
+            .map(|cta| {
+                let ranks = cluster.sharers(copy.shared_along, cta).into_iter();
+                let bits = ranks.map(|rank| 1 << rank);
+                format!("{:#x}", bits.sum::<u32>())
+            })
+            .collect();
+        writeln!(f, "    multicast masks by rank: {}", masks.join(", "))?;
+    }
+    Ok(())
+}
+
+fn swizzle(width_bytes: i64) -> String {
+    match width_bytes {
+        UNIT_BYTES => "no swizzle".to_string(),
+        width => format!("swizzle of {width} bytes"),
+    }
+}
+
+/// Places of boxes that a line holds.
+const PLACES_PER_LINE: usize = 6;
+
+fn write_descriptor(
+    f: &mut fmt::Formatter<'_>,
+    copy: &BoxCopy,
+    descriptor: &Descriptor,
+) -> fmt::Result {
+    let major = match descriptor.major {
+        Major::K => "K",
+        Major::Mn => "MN",
+    };
+    let swizzle = swizzle(descriptor.swizzle_bytes);
+    writeln!(
+        f,
+        "    descriptor of {}: {major}-major, LBO {}, SBO {}, {swizzle}",
+        copy.operand, descriptor.leading_bytes, descriptor.stride_bytes
+    )?;
+    let rows = match descriptor.row_step_bytes {
+        0 => String::new(),
+        step => format!(", {step} bytes to the next mma's rows"),
+    };
+    let steps: Vec<String> = (descriptor.k_steps_bytes.iter())
+        .map(ToString::to_string)
+        .collect();
+    writeln!(f, "      k steps at {} bytes{rows}", steps.join(", "))
+}
+
+fn write_staging(
+    f: &mut fmt::Formatter<'_>,
+    plan: &Plan,
+    roles: &Roles,
+    store: &BoxCopy,
+) -> fmt::Result {
+    let bytes = plan.output_tile().map_or(0, |tile| tile.size_bytes);
+    let sets = roles.staging_sets();
+    let (buffers, at) = (roles.staging.buffers, roles.staging.offset_bytes);
+    writeln!(
+        f,
+        "  staging at {at}: {sets} set{} of {bytes} bytes, {buffers} buffer{} of {} bytes for a \
+         warpgroup",
+        if sets == 1 { "" } else { "s" },
+        if buffers == 1 { "" } else { "s" },
+        store.box_bytes()
+    )
+}

@@ -1,0 +1,183 @@
+//! A node of a flow: a tile in registers, and what makes it.
+
+use std::sync::Arc;
+
+use tilewright_formula::Expr;
+
+use crate::dtype::DType;
+use crate::element::{Element, Packing};
+use crate::plan::data::combining::Combining;
+use crate::plan::data::folds::FoldPlan;
+use crate::plan::data::moves::Hop;
+
+/// A tile in registers.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// Its name, the only one of the flow.
+    pub name: String,
+    /// Along which of the tile's modes it has elements; along the others it has one.
+    pub keeps: [bool; 2],
+    /// Type of its elements.
+    pub dtype: DType,
+    /// What makes it.
+    pub does: Does,
+    /// How registers hold it: where whole vectors are moved, and where single elements are.
+    pub held: [Option<Packing>; 2],
+    /// What is computed where it is a map, on both ways.
+    pub element: [Option<Arc<Element>>; 2],
+    /// Whether it is loaded where it is needed first, for want of registers; other loads come
+    /// before all else.
+    pub late: bool,
+    /// How its elements come into shared memory, where they pass through it when they are loaded.
+    pub staged: Option<Staged>,
+    /// The operand that it is stored to.
+    pub stored: Option<String>,
+    /// How it is combined with what that operand holds; none where it takes its place.
+    pub combined: Option<usize>,
+    /// The node that has the entries of a table: where along an axis of the operand that it is
+    /// loaded from, or stored to, its elements lie.
+    pub table: Option<usize>,
+}
+
+/// How elements of an operand come into shared memory, from where they are loaded.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Staged {
+    /// By asynchronous copies.
+    Filled,
+    /// Through registers, one by one, with what takes loaded vectors apart.
+    Turned(Option<Arc<Element>>),
+}
+
+/// What makes a tile.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Does {
+    /// The elements of that operand.
+    Load(String),
+    /// A value of the elements of other nodes: its parameters, in order.
+    Map(Expr, Vec<usize>),
+    /// The sums of the kernel's product, of the plane of that number.
+    Sum(usize),
+    /// That node folded along the mode that it keeps and this does not, as the flow's fold of that
+    /// number is made.
+    Fold(usize, usize),
+}
+
+impl Does {
+    /// The nodes that it reads.
+    pub fn reads(&self) -> &[usize] {
+        match self {
+            Does::Load(_) | Does::Sum(_) => &[],
+            Does::Map(_, from) => from,
+            Does::Fold(from, _) => std::slice::from_ref(from),
+        }
+    }
+}
+
+impl Node {
+    /// The nodes that must be made before it.
+    pub fn reads(&self) -> impl Iterator<Item = usize> + '_ {
+        self.does.reads().iter().copied().chain(self.table)
+    }
+
+    /// Whether every element of it takes the place of one of an operand.
+    pub fn is_result(&self) -> bool {
+        self.keeps == [true; 2] && self.stored.is_some() && self.combined.is_none()
+    }
+
+    /// The operand that its elements come from or go to, and the hop into registers or out of them
+    /// that they take.
+    pub fn moved(&self) -> Option<(&str, Hop)> {
+        match (&self.does, &self.stored) {
+            (Does::Load(name), _) if self.staged.is_some() => Some((name, Hop::S2r)),
+            (Does::Load(name), _) => Some((name, Hop::G2r)),
+            (_, Some(name)) => Some((name, Hop::R2g)),
+            _ => None,
+        }
+    }
+}
+
+/// The nodes of a kernel, and how its folds are made.
+#[derive(Clone, Debug, Default)]
+pub struct Flow {
+    /// Tiles in registers, in the order in which they are made.
+    pub nodes: Vec<Node>,
+    /// The folds that nodes refer to.
+    pub folds: Vec<FoldPlan>,
+    /// How values are combined with what outputs hold, which nodes refer to.
+    pub combinings: Vec<Combining>,
+    /// Elements of a vector, along the mode that vectors run along.
+    pub vector: i64,
+    /// The mode that vectors run along.
+    pub along: usize,
+    /// How it goes along a mode that no tile holds whole.
+    pub passes: Option<Passes>,
+}
+
+impl Flow {
+    /// Elements that a thread has side by side along a mode of the tile.
+    pub fn together(&self, mode: usize) -> i64 {
+        match mode == self.along {
+            true => self.vector,
+            false => 1,
+        }
+    }
+}
+
+impl Flow {
+    /// How a node is combined with what its operand holds, and the number of that.
+    pub fn combined_by(&self, node: usize) -> Option<(usize, &Combining)> {
+        let number = self.nodes.get(node)?.combined?;
+        Some((number, self.combinings.get(number)?))
+    }
+}
+
+/// In which order a pass goes along the chunks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// From the first one on; the rest comes last.
+    Up,
+    /// The rest first, then from the last whole one back.
+    Down,
+}
+
+/// One way along the chunks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pass {
+    /// Which chunks come first.
+    pub order: Order,
+    /// The nodes that are made of every chunk, in order. Folds are among them, whose values so far
+    /// go from chunk to chunk.
+    pub made: Vec<usize>,
+}
+
+/// What is made when.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Passes {
+    /// The mode, of the tile's two.
+    pub over: usize,
+    /// The passes, in order.
+    pub passes: Vec<Pass>,
+    /// The nodes that are made once: those before each pass, then those behind the last.
+    pub once: Vec<Vec<usize>>,
+}
+
+impl Passes {
+    /// Whether a pass makes what it makes of a chunk a few elements at a time: all but what is
+    /// loaded first, where something is loaded late.
+    pub fn by_shares(&self, flow: &Flow, pass: &Pass) -> bool {
+        let is_fold = |at: &usize| matches!(flow.nodes[*at].does, Does::Fold(..));
+        self.over == flow.along
+            && pass.made.iter().any(|at| flow.nodes[*at].late)
+            && !pass.made.iter().any(is_fold)
+    }
+}
+
+impl Passes {
+    /// Whether a node's values are added up chunk by chunk: in a fixed order, to elements that each
+    /// chunk has of its own.
+    pub fn adds_up(&self, flow: &Flow, node: usize) -> bool {
+        let sums = flow.combined_by(node);
+        let sums = sums.and_then(|(_, combining)| combining.in_order.as_ref());
+        sums.is_some_and(|sums| sums.keeps[self.over])
+    }
+}

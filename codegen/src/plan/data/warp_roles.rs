@@ -1,0 +1,148 @@
+//! The data of a warp-specialized plan: who loads, who computes, what they hand one another.
+//!
+//! The consumers are the first warpgroups of a CTA, the producer is the last one, so that a
+//! consumer's thread index is its index in the tiled MMA (cooperative), or that index plus whole
+//! warpgroups (pingpong).
+
+use crate::arch::{MAX_REGISTERS_PER_THREAD, REGISTERS_PER_SM, WARPGROUP};
+use crate::plan::data::matrix_descriptor::Descriptor;
+use crate::plan::data::moves::BoxCopy;
+use crate::plan::work_tiles::Cluster;
+use crate::spec::model::Schedule;
+
+/// Staging buffers through which results leave, a set for each consumer warpgroup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Staging {
+    /// Buffers a warpgroup uses in turn.
+    pub buffers: i64,
+    /// Where they start in shared memory.
+    pub offset_bytes: u32,
+}
+
+/// A ring of shared-memory slots, filled by one role and emptied by another, with a barrier for
+/// each direction of each slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ring {
+    /// Slots.
+    pub stages: u32,
+    /// Arrivals that make a slot full, besides its bytes.
+    pub full_arrivals: u32,
+    /// Bytes that make a slot full.
+    pub bytes: u32,
+    /// Arrivals that make a slot empty.
+    pub empty_arrivals: u32,
+    /// First byte of its barriers: `full` of every slot, then `empty` of every slot.
+    pub barriers_at: u32,
+}
+
+/// Tiles of what an epilogue reads, which the producer loads while the main loop runs: a slot for
+/// each set of consumers, filled once for each work tile.
+#[derive(Clone, Debug)]
+pub struct Ahead {
+    /// The loads.
+    pub loads: Vec<BoxCopy>,
+    /// Its slots.
+    pub ring: Ring,
+    /// First byte of slot 0.
+    pub offset_bytes: u32,
+    /// Bytes of a slot.
+    pub slot_bytes: u32,
+}
+
+/// Warps of a warpgroup: each arrives by itself when it is done with a slot.
+pub const WARPS: u32 = 4;
+/// Bytes of an mbarrier (PTX ISA, mbarrier).
+pub const BARRIER_BYTES: u32 = 8;
+
+impl Ring {
+    /// First byte of slot 0's full barrier.
+    pub fn full_at(&self) -> u32 {
+        self.barriers_at
+    }
+
+    /// First byte of slot 0's empty barrier.
+    pub fn empty_at(&self) -> u32 {
+        self.barriers_at + self.stages * BARRIER_BYTES
+    }
+
+    /// Bytes of all its barriers.
+    pub fn barrier_bytes(&self) -> u32 {
+        2 * self.stages * BARRIER_BYTES
+    }
+}
+
+/// The roles of a warp-specialized kernel.
+#[derive(Clone, Debug)]
+pub struct Roles {
+    /// Cooperative or pingpong.
+    pub schedule: Schedule,
+    /// Warpgroups that compute.
+    pub consumers: u32,
+    /// Registers of a thread after the roles part: producer, consumer.
+    pub registers: [u32; 2],
+    /// Groups of MMAs that run on while the next are issued.
+    pub in_flight: u32,
+    /// The loads of a and b.
+    pub loads: Vec<BoxCopy>,
+    /// How the MMA finds a and b in shared memory.
+    pub descriptors: [Descriptor; 2],
+    /// The store of d by boxes; `None` where results leave from registers.
+    pub store: Option<BoxCopy>,
+    /// Its buffers.
+    pub staging: Staging,
+    /// The ring of tiles of a and b.
+    pub ring: Ring,
+    /// What is loaded for the epilogue by boxes.
+    pub ahead: Option<Ahead>,
+    /// Who may use the tensor cores (pingpong): a barrier for each consumer.
+    pub turns_at: Option<u32>,
+}
+
+impl Roles {
+    /// Threads of a CTA.
+    pub fn threads(&self) -> u32 {
+        (self.consumers + 1) * WARPGROUP
+    }
+
+    /// The ranks of the CTAs whose loads go where those of that one go: its row and its column of
+    /// the cluster, each once.
+    pub fn neighbourhood(&self, cluster: Cluster, cta: u32) -> Vec<u32> {
+        let sharers = |load: &BoxCopy| cluster.sharers(load.shared_along, cta);
+        let shared = self.loads.iter().flat_map(sharers);
+        let mut ranks: Vec<u32> = shared.collect();
+        ranks.sort_unstable();
+        ranks.dedup();
+        ranks
+    }
+
+    /// Sets of staging buffers: one that the consumers of a tile share out, or one each.
+    pub fn staging_sets(&self) -> u32 {
+        self.consumers / self.consumers_of_a_tile()
+    }
+
+    /// Consumers that work on one output tile together.
+    pub fn consumers_of_a_tile(&self) -> u32 {
+        match self.schedule {
+            Schedule::Pingpong => 1,
+            _ => self.consumers,
+        }
+    }
+}
+
+impl Roles {
+    /// Whether boxes bring an operand for the epilogue.
+    pub fn loads_ahead(&self, operand: &str) -> bool {
+        let mut loads = self.ahead.iter().flat_map(|ahead| &ahead.loads);
+        loads.any(|load| load.operand == operand)
+    }
+
+    /// Whether the producer gives registers to the consumers.
+    pub fn splits_registers(&self) -> bool {
+        self.registers[0] < self.registers[1]
+    }
+}
+
+/// Registers of a thread when a kernel of so many threads starts, one CTA to an SM.
+pub fn entry_registers(threads: u32) -> u32 {
+    (REGISTERS_PER_SM / threads / 8 * 8).min(MAX_REGISTERS_PER_THREAD)
+}

@@ -1,0 +1,374 @@
+//! How threads share out the tile of a flow: in vectors along one mode.
+//!
+//! Comes in: what is computed of the tile and what the spec says of vectors, threads and clusters.
+//! Goes out: the mode that vectors run along, their elements, and the threads along both modes.
+
+use std::fmt;
+
+use tilewright_layout::{CopyAtom, IntTuple, Layout, TiledCopy, make_tiled_copy};
+
+use crate::arch::{MAX_THREADS_PER_CTA, WARP};
+use crate::error::Result;
+use crate::plan::copies::tiled_copy::{
+    check_strides, largest_divisor, power_of_two_below, power_of_two_in,
+};
+use crate::plan::copies::vector_width::{self, WIDEST_BYTES};
+use crate::plan::data::moves::Hop;
+use crate::plan::data::values::{Flow, Node};
+use crate::plan::elementwise::folds_along;
+use crate::plan::elementwise::staged::is_staged;
+use crate::plan::instructions::choose::{Chooser, Wanted};
+use crate::spec::model::{Auto, Operand, Spec};
+
+/// Vectors that a thread has, unless the spec says how many threads there are.
+const VECTORS: i64 = 4;
+/// Vectors of a row that a lane has at most where a warp has the whole row.
+const MOST_VECTORS: i64 = 8;
+/// Threads of a CTA that folds in many vectors a thread before it has more threads.
+const FEW_THREADS: i64 = 512;
+
+/// How threads share out the tile.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shares {
+    /// The coordinate that vectors run along.
+    pub along: usize,
+    /// Threads side by side along it.
+    pub threads_along: i64,
+    /// Threads of the CTA, or of the CTAs of a cluster that share the tile.
+    pub threads: i64,
+    /// CTAs that share it.
+    pub ctas: i64,
+    /// Elements of a vector.
+    pub vector: i64,
+    /// The tile.
+    pub tile: [i64; 2],
+}
+
+/// Elements of a vector.
+struct Elements(i64);
+
+impl fmt::Display for Elements {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = if self.0 == 1 { "" } else { "s" };
+        write!(f, "{} element{plural} side by side", self.0)
+    }
+}
+
+impl Shares {
+    /// How threads share out the tile of the spec.
+    pub(super) fn of(spec: &Spec, chooser: &mut Chooser<'_>, flow: &Flow) -> Result<Option<Self>> {
+        let along = contiguous(spec, flow);
+        let Some(ctas) = ctas(spec, chooser, flow, along) else {
+            return Ok(None);
+        };
+        if is_small(spec, chooser, (along, ctas)) {
+            return Ok(None);
+        }
+        // The widest elements of whole tiles fill the widest vectors.
+        let moves = |node: &&Node| node.moved().is_some() && node.combined.is_none();
+        let whole = (flow.nodes.iter()).filter(|node| moves(node) && node.keeps[along]);
+        let widest = whole.map(|node| node.dtype.bits()).max().unwrap_or(32);
+        let widest = i64::from((8 * WIDEST_BYTES / widest).max(1));
+        let vectors = (0..).map(|halvings| widest >> halvings);
+        // Those of one byte stay together, where the tile has both.
+        let whole = (flow.nodes.iter()).filter(moves);
+        let least = whole.map(|node| i64::from(node.dtype.per_byte())).max();
+        let extent = spec.cta_tile.get(along).copied().unwrap_or(1);
+        let least = least.filter(|least| extent % least == 0).unwrap_or(1);
+        let vectors = vectors
+            .take_while(|elements| *elements >= least)
+            .map(Elements);
+        chooser.first("vectors", vectors, |chooser, &Elements(vector)| {
+            let known = chooser.violations.len();
+            let shares = shared_out(spec, chooser, flow, (along, ctas, vector));
+            check_operands(spec, chooser, flow, (along, ctas, vector));
+            Ok(shares.filter(|_| chooser.violations.len() == known))
+        })
+    }
+
+    /// The copy of that atom over the tile.
+    pub(super) fn tiled(&self, copy: CopyAtom) -> Result<TiledCopy> {
+        let (along, across) = (self.along, 1 - self.along);
+        let threads_across = self.threads / self.threads_along;
+        let (mut shape, mut stride, mut held) = ([0; 2], [0; 2], [1; 2]);
+        (shape[along], stride[along]) = (self.threads_along, 1);
+        (shape[across], stride[across]) = (threads_across, self.threads_along);
+        held[along] = self.vector;
+        let threads = Layout::flat(&shape, &stride)?;
+        let values = Layout::compact(IntTuple::flat(held))?;
+        Ok(make_tiled_copy(copy, &threads, &values)?)
+    }
+}
+
+/// The coordinate along which elements stand two to a byte, since a thread has both; where there
+/// are none, that which most bytes of the results are contiguous along; without results, of all
+/// operands. What is loaded along another passes through shared memory.
+fn contiguous(spec: &Spec, flow: &Flow) -> usize {
+    let mut pairs = [0u32; 2];
+    let mut results = [0u32; 2];
+    let mut bytes = [0u32; 2];
+    for node in &flow.nodes {
+        let operand = node.moved().and_then(|(name, _)| spec.operand(name));
+        let Some(operand) = operand else { continue };
+        if let Some(at) = vector_width::contiguous(spec, operand) {
+            let weight = if node.keeps == [true; 2] { 64 } else { 1 };
+            bytes[at] += weight * operand.dtype.bytes();
+            pairs[at] += operand.dtype.per_byte() - 1;
+            if node.is_result() {
+                results[at] += operand.dtype.bytes();
+            }
+        }
+    }
+    let decides = |both: &[u32; 2]| both[0] != both[1];
+    let most = [pairs, results].into_iter().find(decides);
+    let most = most.unwrap_or(bytes);
+    usize::from(most[1] >= most[0])
+}
+
+/// Notes that a tile has fewer elements than a warp has threads.
+fn is_small(spec: &Spec, chooser: &mut Chooser<'_>, (along, ctas): (usize, i64)) -> bool {
+    let extent = |at: usize| spec.cta_tile.get(at).copied().unwrap_or(1);
+    let elements = extent(0) * extent(1);
+    let least = i64::from(WARP) * ctas;
+    if elements >= least {
+        return false;
+    }
+    // Lanes that the other mode takes in whole.
+    let across = 1 << extent(1 - along).trailing_zeros().min(WARP.ilog2());
+    let name = spec.modes().get(along).map_or("1", String::as_str);
+    let message = format!(
+        "cta_tile has {elements} elements, fewer than {least} threads; threads beyond a mode's end \
+         do nothing: use {} or more along {name}",
+        least / across
+    );
+    chooser.violate("threads-tile", message);
+    true
+}
+
+/// How threads share out the tile in vectors of so many elements, where they can.
+fn shared_out(
+    spec: &Spec,
+    chooser: &mut Chooser<'_>,
+    flow: &Flow,
+    (along, ctas, vector): (usize, i64, i64),
+) -> Option<Shares> {
+    let extent = |at: usize| spec.cta_tile.get(at).copied().unwrap_or(1);
+    let tile = [extent(0), extent(1)];
+    let across = 1 - along;
+    let names = spec.modes();
+    let name = |at: usize| names.get(at).map_or("1", String::as_str);
+    if tile[along] % vector != 0 {
+        let message = format!(
+            "the tile's extent {} along {} is no multiple of the {vector} elements of a vector: \
+             use {}",
+            tile[along],
+            name(along),
+            (tile[along] / vector).max(1) * vector
+        );
+        chooser.violate("vector-divides", message);
+        return None;
+    }
+    let vectors = tile[0] * tile[1] / vector;
+    let threads = ctas
+        * match &spec.threads {
+            Auto::Given(threads) => i64::from(*threads),
+            Auto::Auto => threads_for(vectors / ctas),
+        };
+    let vectors_along = tile[along] / vector;
+    let tiles = |along: i64| threads % along == 0 && tile[across] % (threads / along) == 0;
+    let threads_along = match spec.threads_along {
+        Auto::Given(asked) => asked_along(flow, i64::from(asked) * ctas, vectors_along),
+        Auto::Auto => Ok(threads_along(
+            flow,
+            along,
+            [vectors_along, threads, ctas],
+            &tiles,
+        )),
+    };
+    let threads_along = match threads_along {
+        Ok(found) => found,
+        Err(reason) => {
+            chooser.violate("threads-along", reason);
+            return None;
+        }
+    };
+    let threads_across = threads / threads_along;
+    let whole_warps = threads % (ctas * i64::from(WARP)) == 0;
+    let shared = ctas == 1 || threads_across == 1;
+    if !tiles(threads_along) || !whole_warps || !shared {
+        let asked = match spec.threads_along {
+            Auto::Given(_) => ", threads_along",
+            Auto::Auto => "",
+        };
+        let message = format!(
+            "{threads} threads of {vector} elements do not tile ({},{}): along {} they are \
+             {threads_along} side by side, which leaves {threads_across} along {}: change \
+             cta_tile{asked} or threads",
+            tile[0],
+            tile[1],
+            name(along),
+            name(across)
+        );
+        chooser.violate("threads-tile", message);
+        return None;
+    }
+    Some(Shares {
+        along,
+        threads_along,
+        threads,
+        ctas,
+        vector,
+        tile,
+    })
+}
+
+/// Threads side by side along the mode of vectors that the spec asks for: as many as share out the
+/// vectors of a row, and of a fold a power of two, since lanes exchange with those as far apart.
+fn asked_along(flow: &Flow, asked: i64, vectors: i64) -> std::result::Result<i64, String> {
+    let folds = !flow.folds.is_empty();
+    if vectors % asked == 0 && (!folds || power_of_two_in(asked) == asked) {
+        return Ok(asked);
+    }
+    let (does, way_out) = match folds {
+        true => (
+            "fold",
+            format!("a power of two, {} at most", power_of_two_in(vectors)),
+        ),
+        false => ("share out", format!("a divisor of {vectors}")),
+    };
+    Err(format!(
+        "threads_along: {asked} threads side by side do not {does} the {vectors} vectors of a row: \
+         use {way_out}"
+    ))
+}
+
+/// Threads side by side along the mode of vectors: of so many vectors in a row, threads and CTAs;
+/// `tiles` says whether so many leave as many as tile the other mode.
+fn threads_along(
+    flow: &Flow,
+    along: usize,
+    [vectors, threads, ctas]: [i64; 3],
+    tiles: &impl Fn(i64) -> bool,
+) -> i64 {
+    if flow.folds.is_empty() {
+        // As many as there are vectors in a row are neighbours, where the others tile what is left.
+        let few = (1..=vectors.min(threads)).rev();
+        let mut few = few.filter(|few| vectors % few == 0);
+        let found = few.find(|few| tiles(*few));
+        return found.unwrap_or_else(|| largest_divisor(vectors, threads));
+    }
+    // A warp folds a row by itself where its lanes can hold it.
+    let held = ctas == 1 && vectors <= i64::from(WARP) * MOST_VECTORS;
+    let wanted = match folds_along(flow, along) && held {
+        true => i64::from(WARP),
+        false => threads,
+    };
+    let most = power_of_two_in(vectors).min(power_of_two_in(threads));
+    match most.min(wanted) {
+        few if tiles(few) => few,
+        _ => most,
+    }
+}
+
+/// Notes why the operands of a map are not moved in vectors of so many elements: of two, where one
+/// is not, so that neighbouring lanes move neighbours of both; of more, where none is.
+fn check_operands(
+    spec: &Spec,
+    chooser: &mut Chooser<'_>,
+    flow: &Flow,
+    (along, ctas, vector): (usize, i64, i64),
+) {
+    if !flow.folds.is_empty() {
+        return;
+    }
+    let known = chooser.violations.len();
+    let (mut all, mut good) = (0, 0);
+    for (at, node) in flow.nodes.iter().enumerate() {
+        let found = node.moved().filter(|_| node.keeps == [true; 2]);
+        let found = found.filter(|_| node.table.is_none() && node.combined.is_none());
+        let found = found.and_then(|(name, hop)| Some((spec.operand(name)?, hop)));
+        let Some((operand, hop)) = found else {
+            continue;
+        };
+        let turned = (vector_width::contiguous(spec, operand)).is_some_and(|own| own != along);
+        let staged = is_staged(spec, flow, at, (along, ctas));
+        // What is turned and not staged comes element by element whatever vectors are.
+        if turned && !staged {
+            continue;
+        }
+        all += 1;
+        let hop = if staged { Hop::S2r } else { hop };
+        good += usize::from(takes(spec, chooser, (operand, hop), (along, vector)));
+    }
+    if good == all || good > 0 && all != 2 {
+        chooser.violations.truncate(known);
+    }
+}
+
+/// Whether an operand can be moved in vectors of so many elements, by the atom that the spec gives.
+fn takes(
+    spec: &Spec,
+    chooser: &mut Chooser<'_>,
+    (operand, hop): (&Operand, Hop),
+    (along, vector): (usize, i64),
+) -> bool {
+    let bits = i64::from(operand.dtype.bits());
+    let path = spec.copy.get(&operand.name);
+    let what = hop.key(&operand.name);
+    if let Some(Auto::Given(id)) = path.and_then(|path| hop.atom_of(path)) {
+        let facts = chooser
+            .catalogue
+            .get(id)
+            .and_then(|atom| atom.copy.as_ref());
+        let Some(moved) = facts.map(|facts| 8 * i64::from(facts.access_bytes) / bits) else {
+            return true;
+        };
+        // What is narrower than an element is refused where it is planned.
+        if moved == vector || moved == 0 {
+            return true;
+        }
+        let other = if moved < vector { "wider" } else { "narrower" };
+        let message = format!(
+            "{what}: {id} moves {moved} elements, vectors have {vector}: use a {other} one, or auto"
+        );
+        chooser.violate("copy-widths", message);
+        return false;
+    }
+    if hop == Hop::S2r {
+        return true;
+    }
+    let (from, to) = hop.spaces();
+    let width = u32::try_from(vector * bits / 8).unwrap_or(WIDEST_BYTES);
+    let atoms = chooser.copies(Wanted::vector(from, to, width.min(WIDEST_BYTES)));
+    let axes = vector_width::axes_of(spec, operand).unwrap_or_default();
+    let axis = axes.iter().position(|at| *at == Some(along));
+    match (atoms.first(), axis) {
+        (Some(atom), Some(axis)) => check_strides(chooser, operand, axis, atom, &what),
+        _ => true,
+    }
+}
+
+/// CTAs that share a tile.
+fn ctas(spec: &Spec, chooser: &mut Chooser<'_>, flow: &Flow, along: usize) -> Option<i64> {
+    let ctas = spec.cluster[along];
+    if spec.cluster[1 - along] * spec.cluster[2] != 1 || ctas > 1 && !folds_along(flow, along) {
+        let [m, n, k] = spec.cluster;
+        let message = format!(
+            "cluster ({m},{n},{k}): CTAs share a tile along the mode that is folded and contiguous \
+             alone: use (1,1,1)"
+        );
+        chooser.violate("cluster", message);
+        return None;
+    }
+    Some(ctas)
+}
+
+/// Threads for so many vectors: some vectors for each, and more threads rather than many vectors.
+fn threads_for(vectors: i64) -> i64 {
+    let warp = i64::from(WARP);
+    let few = power_of_two_below(vectors / VECTORS).clamp(warp, FEW_THREADS);
+    match vectors / few > 2 * VECTORS {
+        true => power_of_two_below(vectors / (2 * VECTORS)).min(i64::from(MAX_THREADS_PER_CTA)),
+        false => few,
+    }
+}

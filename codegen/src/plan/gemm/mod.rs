@@ -1,0 +1,263 @@
+//! Planning a product of two matrices: `d = a · bᵀ` with `a: (m,k)`, `b: (n,k)`, `d: (m,n)`.
+//!
+//! Three ways lead through it. *Specialized*: boxes of tensor maps fill a swizzled ring that the
+//! tensor cores read themselves; one warpgroup loads, the others compute. *Multistage*: 16-byte
+//! asynchronous copies fill a swizzled ring, ldmatrix and tensor-core MMAs empty it; it needs both
+//! operands contiguous along k. *Synchronous*: element by element through registers, one fma a
+//! value; it takes every layout and alignment.
+
+mod tiled_mma;
+mod epilogue;
+mod multistage_copies;
+mod warp_specialized;
+mod atoms;
+
+use std::sync::Arc;
+
+pub(super) use atoms::{others as other_atoms, roles_by_itself};
+
+use crate::arch::{ARCHES, Arch};
+use crate::atoms::model::Atom;
+use crate::error::Result;
+use crate::plan::data::model::{EpiloguePlan, Plan};
+use crate::plan::instructions::choose::Chooser;
+use crate::plan::limits::registers_and_smem::{
+    check_blocks, check_fragments, check_registers, check_smem, check_threads,
+};
+use crate::plan::smem::swizzle_search::placed_bytes;
+use crate::plan::supported::main_loops::{self, Way};
+use crate::plan::undecided::undecided;
+use crate::plan::values::deterministic_sums;
+use crate::spec::model::{Auto, CopyPath, Operand, Point, Role, Schedule, Spec, Stride};
+
+/// Plans the point. What a violation leaves open is not decided, so that everything else that can
+/// be known is reported with it; `None` when nothing can.
+pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Plan>> {
+    let spec = &point.spec;
+    let [a, b, d] = [Role::A, Role::B, Role::Output].map(|role| spec.operand_as(role));
+    let (Some(a), Some(b), Some(d)) = (a, b, d) else {
+        return Ok(None);
+    };
+    let inputs = [(a, spec.cta_tile[0]), (b, spec.cta_tile[1])];
+    let mut plan = undecided(point, 0);
+    let flow = epilogue::flow(spec);
+    if flow.is_none() {
+        plan.epilogue = epilogue(spec, chooser, d);
+    }
+    plan.flow = flow;
+    epilogue::hold_columns(spec, chooser, &mut plan);
+    if wants_roles(spec, chooser, [a, b, d]) {
+        if !arch_has_roles(spec, chooser) {
+            return Ok(None);
+        }
+        main_loops::check(spec, chooser, Way::Specialized);
+        warp_specialized::plan(point, chooser, &mut plan, [a, b, d])?;
+        computed(spec, chooser, &mut plan)?;
+        warp_specialized::place(spec, chooser, &mut plan);
+        check_smem(chooser, &plan);
+        return Ok(Some(plan));
+    }
+    let multistage = wants_multistage(spec, chooser, a, b);
+    let way = if multistage {
+        Way::Multistage
+    } else {
+        Way::Synchronous
+    };
+    main_loops::check(spec, chooser, way);
+    plan.stages = stages(spec, chooser, [a, b], multistage);
+    let tiles = tiled_threads(spec, chooser, &mut plan, [a, b], multistage)?;
+    if tiles {
+        for (operand, rows) in inputs {
+            let tile = [rows, spec.cta_tile[2]];
+            if multistage {
+                multistage_copies::multistage_operand(spec, chooser, &mut plan, operand, tile)?;
+            } else {
+                multistage_copies::synchronous_operand(spec, chooser, &mut plan, operand, tile)?;
+            }
+        }
+        multistage_copies::store(spec, chooser, &mut plan, d)?;
+        computed(spec, chooser, &mut plan)?;
+        check_blocks(chooser, &plan);
+        check_fragments(spec, chooser, &mut plan)?;
+    } else {
+        let bytes = inputs.map(|(operand, rows)| {
+            let rows = rows.saturating_mul(spec.compute.planes_of(operand));
+            placed_bytes(rows.saturating_mul(spec.cta_tile[2]), operand.dtype)
+        });
+        plan.stage_bytes = bytes[0].saturating_add(bytes[1]);
+    }
+    let ring = plan.stage_bytes.saturating_mul(plan.stages.max(1));
+    plan.smem_bytes = deterministic_sums::place(plan.flow.as_mut(), &plan.cta_tile, (1, ring));
+    check_smem(chooser, &plan);
+    Ok(Some(plan))
+}
+
+/// Plans the epilogue, where one is computed.
+fn computed(spec: &Spec, chooser: &mut Chooser<'_>, plan: &mut Plan) -> Result<()> {
+    match plan.flow.take() {
+        Some(flow) => epilogue::plan(spec, chooser, plan, flow),
+        None => Ok(()),
+    }
+}
+
+/// Decides the tiled MMA and with it the threads. Whether they can share out the CTA's tile.
+fn tiled_threads(
+    spec: &Spec,
+    chooser: &mut Chooser<'_>,
+    plan: &mut Plan,
+    [a, b]: [&Operand; 2],
+    multistage: bool,
+) -> Result<bool> {
+    let Some((atom, widen)) = tiled_mma::mma_atom(spec, chooser, a, b, multistage) else {
+        return Ok(false);
+    };
+    tiled_mma::check_accumulation(spec, chooser, &atom);
+    if let Some(widen) = widen.as_ref().filter(|_| multistage) {
+        let message = format!(
+            "mma.atom: {} needs operands widened by {}, asynchronous copies bring them as they are \
+             stored: leave out copy.{}.g2s and copy.{}.g2s, or choose auto",
+            atom.id, widen.id, a.name, b.name
+        );
+        chooser.violate("mma-types", message);
+        return Ok(false);
+    }
+    let folds = epilogue::folds(plan);
+    let Some(mma) = tiled_mma::tiled_mma(spec, chooser, (atom, widen), folds)? else {
+        return Ok(false);
+    };
+    plan.threads = u32::try_from(mma.tiled.thread_count()?).unwrap_or(u32::MAX);
+    let divides = tiled_mma::check_tile(spec, chooser, &mma, plan.stages)?;
+    let fits = check_threads(spec, chooser, plan.threads);
+    if fits {
+        check_registers(spec, chooser, plan);
+    }
+    plan.mma = Some(mma);
+    Ok(divides && fits)
+}
+
+/// The specialized way is taken when the spec names its schedule, or leaves the choice and
+/// architecture, types and layouts allow it.
+fn wants_roles(spec: &Spec, chooser: &Chooser<'_>, [a, b, d]: [&Operand; 3]) -> bool {
+    match spec.pipeline.schedule {
+        Auto::Given(Schedule::Cooperative | Schedule::Pingpong) => return true,
+        Auto::Given(Schedule::Multistage) => return false,
+        Auto::Auto => {}
+    }
+    let named = |id: &Option<Auto<String>>| match id {
+        Some(Auto::Given(id)) => chooser.catalogue.get(id),
+        _ => None,
+    };
+    let otherwise = spec.copy.values().any(|path| {
+        let boxes = |atom: &Arc<Atom>| {
+            let facts = atom.copy.as_ref();
+            facts.is_some_and(|copy| copy.tensor.is_some())
+        };
+        let direct = path.s2r.is_some() || path.g2r.is_some() || path.r2g.is_some();
+        direct || named(&path.g2s).is_some_and(|atom| !boxes(atom))
+    });
+    let on_registers = match &spec.mma.atom {
+        Auto::Given(id) => chooser.catalogue.get(id).is_some_and(|atom| {
+            let facts = atom.mma.as_ref();
+            facts.is_some_and(|mma| mma.smem == [false; 2])
+        }),
+        Auto::Auto => false,
+    };
+    let types = [spec.accumulator, a.dtype, b.dtype];
+    let mapped = |operand| warp_specialized::map_misfit(operand).is_none();
+    !otherwise
+        && !on_registers
+        && chooser.smem_mma(types, 8).is_some()
+        && mapped(a)
+        && mapped(b)
+        && warp_specialized::stores(d)
+        && *d.stride(1) == Stride::Const(1)
+        && mapped(d)
+}
+
+/// Whether the architecture has what the specialized way stands on.
+fn arch_has_roles(spec: &Spec, chooser: &mut Chooser<'_>) -> bool {
+    let (arch, schedule) = (chooser.arch, &spec.pipeline.schedule);
+    if chooser.multiplies_smem(arch) {
+        return true;
+    }
+    let [a, b] = [Role::A, Role::B].map(|role| spec.operand_as(role).map(|one| one.dtype));
+    let runs = |arch: &&Arch| match (a, b) {
+        (Some(a), Some(b)) => chooser.multiplies_smem_of(**arch, [spec.accumulator, a, b]),
+        _ => chooser.multiplies_smem(**arch),
+    };
+    let arches = ARCHES.iter().filter(runs);
+    let arches: String = arches
+        .map(|arch| format!("arch {}, or ", arch.name))
+        .collect();
+    let schedule = match schedule {
+        Auto::Given(schedule) => schedule.name(),
+        Auto::Auto => "auto",
+    };
+    let message = format!(
+        "pipeline.schedule {schedule} needs an mma that reads shared memory by itself, arch {arch} \
+         has none: use {arches}pipeline.schedule multistage"
+    );
+    chooser.violate("schedule-arch", message);
+    false
+}
+
+/// The multistage way is taken when the spec names an asynchronous copy, or leaves the choice and
+/// the operands allow it.
+fn wants_multistage(spec: &Spec, chooser: &Chooser<'_>, a: &Operand, b: &Operand) -> bool {
+    let paths = [a, b].map(|operand| spec.copy.get(&operand.name).cloned().unwrap_or_default());
+    let asked = paths.iter().any(|path| path.g2s.is_some());
+    let by_registers = |path: &CopyPath| path.g2r.is_some() || path.r2s.is_some();
+    let synchronous = paths.iter().any(by_registers);
+    let vectors = [a, b].iter().all(|operand| {
+        let bytes = multistage_copies::vector_bytes(operand);
+        *operand.stride(1) == Stride::Const(1) && bytes >= multistage_copies::NARROWEST_BYTES
+    });
+    let types = [spec.accumulator, a.dtype, b.dtype];
+    let atom = match &spec.mma.atom {
+        Auto::Given(id) => chooser.catalogue.get(id).cloned(),
+        Auto::Auto => chooser.mma(types),
+    };
+    let tensor_core = atom.is_some_and(|atom| {
+        let facts = atom.mma.as_ref();
+        facts.is_some_and(|facts| {
+            let warps = facts.thr_id.size().is_ok_and(|threads| threads > 1);
+            warps && facts.smem == [false; 2]
+        })
+    });
+    asked || (!synchronous && vectors && tensor_core && chooser.copies_later())
+}
+
+fn stages(spec: &Spec, chooser: &mut Chooser<'_>, both: [&Operand; 2], multistage: bool) -> u32 {
+    let default = if multistage { 3 } else { 1 };
+    let stages = spec.pipeline.stages.unwrap_or_else(|| default);
+    if multistage && stages < 2 {
+        let message = format!("pipeline.stages {stages} leaves no tile in flight: use 2 or more");
+        chooser.violate("stages", message);
+    }
+    if !multistage && stages != 1 {
+        let why = match (chooser.copies_later(), tiled_mma::is_along_k(both)) {
+            (false, _) => format!(", arch {} has none", chooser.arch),
+            (true, false) => " (operands contiguous along k)".to_owned(),
+            (true, true) => " that tensor cores read, this kernel has none".to_owned(),
+        };
+        let message = format!("pipeline.stages {stages} needs asynchronous copies{why}: use 1");
+        chooser.violate("stages", message);
+    }
+    stages
+}
+
+/// Rounding of accumulators to d's type; `None` where they are stored as they are.
+fn epilogue(spec: &Spec, chooser: &mut Chooser<'_>, d: &Operand) -> Option<EpiloguePlan> {
+    if d.dtype == spec.accumulator {
+        return None;
+    }
+    let convert = chooser.convert(spec.accumulator, d.dtype, 1);
+    if convert.is_none() {
+        let message = format!("no conversion from {} to {}", spec.accumulator, d.dtype);
+        chooser.violate("no-conversion", message);
+    }
+    Some(EpiloguePlan {
+        pack: chooser.convert(spec.accumulator, d.dtype, 2),
+        convert,
+    })
+}

@@ -1,0 +1,378 @@
+//! Copies of a gemm's operands, and the store of its result.
+
+use std::sync::Arc;
+
+use tilewright_layout::{make_tiled_copy_a, make_tiled_copy_b, make_tiled_copy_c};
+
+use crate::atoms::model::{Atom, Space};
+use crate::error::Result;
+use crate::plan::copies::partition;
+use crate::plan::copies::tiled_copy::{
+    Sharing, assume, check_strides, copy_of, values, vector_copy,
+};
+use crate::plan::data::model::{MmaPlan, Plan};
+use crate::plan::data::moves::{Hop, Step};
+use crate::plan::instructions::choose::{Chooser, Wanted};
+use crate::plan::smem::swizzle_search::{Lies, place_smem, refuse_conflicts};
+use crate::spec::model::{Auto, Operand, Role, Spec, Stride};
+
+/// Bytes of one asynchronous copy of the multistage way.
+const VECTOR_BYTES: u32 = 16;
+
+/// Bytes of an asynchronous copy, the widest first.
+const WIDTHS: [u32; 3] = [16, 8, NARROWEST_BYTES];
+/// Bytes of the narrowest asynchronous copy.
+pub(super) const NARROWEST_BYTES: u32 = 4;
+
+/// Bytes of the widest vectors along the second mode that start at their multiples, as far as the
+/// operand's constant strides tell.
+pub(super) fn vector_bytes(operand: &Operand) -> u32 {
+    let element = operand.dtype.bytes();
+    let plane = operand.plane.iter().map(|(_, axis)| &axis.stride);
+    let others: Vec<&Stride> = plane.chain([operand.stride(0)]).collect();
+    let whole = |bytes: &u32| {
+        others.iter().all(|stride| match stride {
+            Stride::Const(stride) => stride % i64::from((bytes / element).max(1)) == 0,
+            Stride::Named(_) | Stride::Product { .. } => true,
+        })
+    };
+    WIDTHS.into_iter().find(whole).unwrap_or(element)
+}
+
+/// One operand of the multistage way.
+pub(super) fn multistage_operand(
+    spec: &Spec,
+    chooser: &mut Chooser<'_>,
+    plan: &mut Plan,
+    operand: &Operand,
+    tile: [i64; 2],
+) -> Result<()> {
+    let name = operand.name.as_str();
+    if *operand.stride(1) != Stride::Const(1) {
+        let message = format!(
+            "operand {name} is not contiguous along {}: asynchronous copies need layout {}",
+            operand.axis(1).mode,
+            operand.layout_along(1)
+        );
+        chooser.violate("not-contiguous", message);
+        return Ok(());
+    }
+    let path = spec.copy.get(name).cloned().unwrap_or_default();
+    let what = format!("copy.{name}.g2s");
+    let wanted = |bytes| Wanted {
+        asynchronous: true,
+        ..Wanted::vector(Space::Gmem, Space::Smem, bytes)
+    };
+    let candidates = match path.g2s.unwrap_or_default() {
+        Auto::Given(id) => chooser
+            .copy(&what, &Auto::Given(id), wanted(VECTOR_BYTES))
+            .into_iter()
+            .collect(),
+        Auto::Auto => chooser.widest(&what, WIDTHS.map(wanted)),
+    };
+    let placed = chooser.first(&what, candidates, |chooser, atom| {
+        let (dtype, threads) = (operand.dtype, plan.threads);
+        let sharing = Sharing::of_vectors(tile, 1, threads);
+        let tiled = vector_copy(chooser, atom, dtype, sharing, &what)?;
+        let Some(tiled) = tiled else { return Ok(None) };
+        if !check_strides(chooser, operand, 1, atom, &what) {
+            return Ok(None);
+        }
+        let mut trial = plan.clone();
+        assume(&mut trial, operand, atom, &what);
+        let fill = Step {
+            operand: name.into(),
+            hop: Hop::G2s,
+            atom: atom.clone(),
+            element_atom: None,
+            tiled,
+            tile,
+            axes: vec![Some(0), Some(1)],
+        };
+        let found = fragment_copy(spec, chooser, &trial, operand, tile, (1, &fill))?;
+        Ok(found.map(|mut placed| {
+            let fragment = placed.steps.pop();
+            placed
+                .steps
+                .extend([Some(fill), fragment].into_iter().flatten());
+            placed
+        }))
+    })?;
+    if let Some(placed) = placed {
+        *plan = placed;
+    }
+    Ok(())
+}
+
+/// The plan with the operand's tile in shared memory and the widest load from it whose values
+/// arrive in the registers the MMA wants them in; the tile is filled by the given step, and is
+/// contiguous along the given mode.
+fn fragment_copy(
+    spec: &Spec,
+    chooser: &mut Chooser<'_>,
+    plan: &Plan,
+    operand: &Operand,
+    tile: [i64; 2],
+    (contiguous, fill): (usize, &Step),
+) -> Result<Option<Plan>> {
+    let name = operand.name.as_str();
+    let Some(mma) = &plan.mma else {
+        return Ok(None);
+    };
+    let path = spec.copy.get(name).cloned().unwrap_or_default();
+    let given = path.s2r.unwrap_or_default();
+    let what = format!("copy.{name}.s2r");
+    let wanted = |collective| Wanted {
+        bytes: None,
+        collective,
+        ..Wanted::vector(Space::Smem, Space::Rmem, 0)
+    };
+    let candidates: Vec<Arc<Atom>> = match &given {
+        Auto::Given(_) => chooser
+            .copy(&what, &given, wanted(true))
+            .into_iter()
+            .collect(),
+        Auto::Auto => {
+            let mut atoms = chooser.copies(wanted(true));
+            atoms.extend(chooser.copies(wanted(false)));
+            atoms.sort_by_key(|atom| std::cmp::Reverse(atom.register_bits()));
+            atoms
+        }
+    };
+    let swizzle = spec.swizzle.get(name).cloned().unwrap_or_default();
+    let lies = Lies {
+        contiguous,
+        turned: false,
+    };
+    let planned = |chooser: &mut Chooser<'_>, atom: &Arc<Atom>| {
+        let Some(tiled) = into_fragment(chooser, plan, mma, operand, tile, atom)? else {
+            return Ok(None);
+        };
+        let mut placed = plan.clone();
+        let steps = [fill, &tiled];
+        let wavefronts = place_smem(chooser, &mut placed, operand, tile, lies, &swizzle, steps)?;
+        placed.steps.push(tiled);
+        Ok(wavefronts.map(|wavefronts| (placed, wavefronts)))
+    };
+    let known = chooser.violations.len();
+    let mut costs: Vec<(u64, Arc<Atom>)> = Vec::new();
+    let free = chooser.first(&what, candidates.iter().cloned(), |chooser, atom| {
+        let found = planned(chooser, atom)?;
+        Ok(found.map(|(placed, wavefronts)| {
+            let cost = wavefronts.cost();
+            let cheapest = costs.iter().all(|(other, _)| cost <= *other);
+            costs.push((cost, atom.clone()));
+            refuse_conflicts(chooser, &what, &swizzle, (&wavefronts, cheapest));
+            placed
+        }))
+    })?;
+    if free.is_some() || costs.is_empty() {
+        return Ok(free);
+    }
+    // None is free of conflicts: the cheapest.
+    chooser.violations.truncate(known);
+    let cheapest = costs.into_iter().min_by_key(|(cost, _)| *cost);
+    let cheapest = cheapest.map(|(_, atom)| atom);
+    let found = chooser.first(&what, cheapest, |chooser, atom| planned(chooser, atom))?;
+    Ok(found.map(|(placed, _)| placed))
+}
+
+/// The load of a tile by that atom, if it fills the MMA's fragments.
+fn into_fragment(
+    chooser: &mut Chooser<'_>,
+    plan: &Plan,
+    mma: &MmaPlan,
+    operand: &Operand,
+    tile: [i64; 2],
+    atom: &Arc<Atom>,
+) -> Result<Option<Step>> {
+    let name = operand.name.as_str();
+    let mut refuse = |reason: String| {
+        let message = format!(
+            "copy.{name}.s2r: {} does not bring {name}'s fragments from shared memory in the order \
+             of {}: {reason}: choose auto",
+            atom.id, mma.atom.id
+        );
+        chooser.violate("no-fragment-copy", message);
+        Ok(None)
+    };
+    let Some(copy) = copy_of(atom, operand.dtype)? else {
+        return refuse(format!(
+            "its pieces are no whole elements of {}",
+            operand.dtype
+        ));
+    };
+    let elements = values(&copy)?;
+    let tiled = match operand.role {
+        Role::A => make_tiled_copy_a(copy, &mma.tiled),
+        _ => make_tiled_copy_b(copy, &mma.tiled),
+    };
+    let Ok(tiled) = tiled else {
+        return refuse(format!(
+            "it moves {elements} elements a thread, which do not divide its own"
+        ));
+    };
+    let step = Step {
+        operand: name.into(),
+        hop: Hop::S2r,
+        atom: atom.clone(),
+        element_atom: None,
+        tiled,
+        tile,
+        axes: vec![Some(0), Some(1)],
+    };
+    match partition::fills_fragment(plan, mma, &step)? {
+        true => Ok(Some(step)),
+        false => refuse("its values arrive in other registers, halves or threads".to_string()),
+    }
+}
+
+/// One operand of the synchronous way: element by element.
+pub(super) fn synchronous_operand(
+    spec: &Spec,
+    chooser: &mut Chooser<'_>,
+    plan: &mut Plan,
+    operand: &Operand,
+    tile: [i64; 2],
+) -> Result<()> {
+    let name = operand.name.as_str();
+    let path = spec.copy.get(name).cloned().unwrap_or_default();
+    let hops = [(Hop::G2r, path.g2r), (Hop::R2s, path.r2s)];
+    // Neighbouring threads take neighbouring elements of the mode that is contiguous, if one is
+    // known to be.
+    let along = usize::from(*operand.stride(0) != Stride::Const(1));
+    let mut steps = Vec::new();
+    for (hop, given) in hops {
+        let what = format!("copy.{name}.{}", hop.name());
+        let (from, to) = hop.spaces();
+        let (dtype, threads) = (operand.dtype, plan.threads);
+        let wanted = Wanted::vector(from, to, dtype.bytes());
+        let Some(atom) = chooser.copy(&what, &given.unwrap_or_default(), wanted) else {
+            return Ok(());
+        };
+        let sharing = Sharing::of_vectors(tile, along, threads);
+        let tiled = vector_copy(chooser, &atom, dtype, sharing, &what)?;
+        let Some(tiled) = tiled else { return Ok(()) };
+        let elements = values(tiled.atom())?;
+        if elements > 1 {
+            let message = format!(
+                "{what}: {} moves {elements} elements at once, this kernel one: use one of {} \
+                 bytes, or auto",
+                atom.id,
+                dtype.bytes()
+            );
+            chooser.violate("atom-width", message);
+            return Ok(());
+        }
+        steps.push(Step {
+            operand: name.into(),
+            hop,
+            atom,
+            element_atom: None,
+            tiled,
+            tile,
+            axes: vec![Some(0), Some(1)],
+        });
+    }
+    let Some(fill) = steps.last().cloned() else {
+        return Ok(());
+    };
+    let mut trial = plan.clone();
+    trial.steps.extend(steps);
+    if let Some(placed) = fragment_copy(spec, chooser, &trial, operand, tile, (0, &fill))? {
+        *plan = placed;
+    }
+    Ok(())
+}
+
+/// Stores of the accumulators: two neighbours along n at once where d's rows are contiguous.
+pub(super) fn store(
+    spec: &Spec,
+    chooser: &mut Chooser<'_>,
+    plan: &mut Plan,
+    d: &Operand,
+) -> Result<()> {
+    let Some(mma) = plan.mma.clone() else {
+        return Ok(());
+    };
+    // Where boxes store, this is the way of the columns that boxes cannot end at.
+    let given = spec
+        .copy
+        .get(&d.name)
+        .and_then(|path| path.r2g.clone())
+        .unwrap_or_default();
+    let pairs = partition::neighbours_along_n(plan, &mma)?;
+    // Results that are computed come in pairs as well.
+    let packed = plan
+        .epilogue
+        .as_ref()
+        .is_none_or(|epilogue| epilogue.pack.is_some());
+    let held = if pairs && packed { 2 } else { 1 };
+    let what = &format!("copy.{}.r2g", d.name);
+    let wanted =
+        |elements: u32| Wanted::vector(Space::Rmem, Space::Gmem, elements * d.dtype.bytes());
+    let candidates = match &given {
+        Auto::Given(_) => chooser.copy(what, &given, wanted(1)).into_iter().collect(),
+        Auto::Auto => chooser.widest(what, (1..=held).rev().map(wanted)),
+    };
+    let step = chooser.first(what, candidates, |chooser, atom| {
+        store_step(chooser, &mma, d, held, atom)
+    })?;
+    if let Some(step) = step {
+        if step.element_atom.is_some() {
+            assume(plan, d, &step.atom, what);
+        }
+        plan.steps.push(Step {
+            tile: [spec.cta_tile[0], spec.cta_tile[1]],
+            ..step
+        });
+    }
+    Ok(())
+}
+
+/// The store of a thread's accumulators by that atom, of which it holds so many side by side.
+fn store_step(
+    chooser: &mut Chooser<'_>,
+    mma: &MmaPlan,
+    d: &Operand,
+    held: u32,
+    atom: &Arc<Atom>,
+) -> Result<Option<Step>> {
+    let what = &format!("copy.{}.r2g", d.name);
+    let Some(copy) = copy_of(atom, d.dtype)? else {
+        let message = format!(
+            "{what}: {} is narrower than one {}: choose auto",
+            atom.id, d.dtype
+        );
+        chooser.violate("atom-width", message);
+        return Ok(None);
+    };
+    let elements = values(&copy)?;
+    if elements > i64::from(held) {
+        let noun = if held == 1 { "neighbour" } else { "neighbours" };
+        let message = format!(
+            "{what}: {} stores {elements} elements, a thread holds {held} {noun}: choose auto",
+            atom.id
+        );
+        chooser.violate("store-width", message);
+        return Ok(None);
+    }
+    if !check_strides(chooser, d, 1, atom, what) {
+        return Ok(None);
+    }
+    let element_atom = if elements > 1 {
+        let wanted = Wanted::vector(Space::Rmem, Space::Gmem, d.dtype.bytes());
+        chooser.copy(what, &Auto::Auto, wanted)
+    } else {
+        None
+    };
+    Ok(Some(Step {
+        operand: d.name.clone(),
+        hop: Hop::R2g,
+        atom: atom.clone(),
+        element_atom,
+        tiled: make_tiled_copy_c(copy, &mma.tiled)?,
+        tile: [0; 2],
+        axes: vec![Some(0), Some(1)],
+    }))
+}

@@ -1,0 +1,347 @@
+//! The warp-specialized way: boxes of tensor maps fill a swizzled ring, the tensor cores read it
+//! through descriptors, and results leave through staging buffers as boxes again.
+
+mod registers;
+mod tma_loads;
+mod tma_epilogue_loads;
+mod tma_store;
+mod warpgroup_mma;
+
+use tilewright_layout::Swizzle;
+
+use crate::arch::WARPGROUP;
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::plan::data::matrix_descriptor::Descriptor;
+use crate::plan::data::model::{MmaPlan, Plan};
+use crate::plan::data::moves::BoxCopy;
+use crate::plan::data::warp_roles::{BARRIER_BYTES, Ring, Roles, WARPS};
+use crate::plan::gemm::multistage_copies;
+use crate::plan::gemm::warp_specialized::tma_loads::Input;
+pub(super) use crate::plan::gemm::warp_specialized::tma_store::stores;
+use crate::plan::gemm::warp_specialized::warpgroup_mma::{check_planes, consumers, tiled_mma};
+use crate::plan::instructions::choose::Chooser;
+use crate::plan::limits::registers_and_smem::check_cta_threads;
+use crate::plan::values::deterministic_sums;
+use crate::plan::work_tiles::{Cluster, Work};
+use crate::spec::model::{
+    Auto, Axis, CopyPath, Operand, Point, Role, Schedule, SchedulerKind, Spec, Stride,
+};
+use registers::registers;
+
+/// Bytes that tensor maps demand of pointers and strides (PTX ISA, tensor map; CUDA driver API,
+/// cuTensorMapEncodeTiled).
+const TENSOR_ALIGN: u32 = 16;
+/// Largest extent of a box (as above).
+const MAX_BOX: i64 = 256;
+/// Most slots of the ring that `auto` takes; more have not paid anywhere.
+const MOST_STAGES: u32 = 8;
+/// Rows of a warpgroup's MMA.
+const MMA_ROWS: i64 = 64;
+/// Plans the point this way. What a violation leaves open is not decided.
+pub(super) fn plan(
+    point: &Point,
+    chooser: &mut Chooser<'_>,
+    plan: &mut Plan,
+    [a, b, d]: [&Operand; 3],
+) -> Result<()> {
+    let spec = &point.spec;
+    let schedule = match spec.pipeline.schedule {
+        Auto::Given(schedule) => schedule,
+        Auto::Auto => Schedule::Cooperative,
+    };
+    let [m, n] = [spec.cta_tile[0], spec.cta_tile[1]];
+    let [along_m, along_n] = consumers(spec, schedule);
+    check_planes(spec, chooser, along_n);
+    let Some(mma) = tiled_mma(spec, chooser, [a, b], [along_m, along_n])? else {
+        return Ok(());
+    };
+    let consumers = match schedule {
+        Schedule::Pingpong => 2,
+        _ => (along_m * along_n) as u32,
+    };
+    plan.threads = (along_m * along_n) as u32 * WARPGROUP;
+    check_cta_threads(spec, chooser, (consumers + 1) * WARPGROUP);
+    plan.min_ctas_per_sm = Some(1);
+    let atom_n = n / along_n;
+    let planes = spec.compute.planes();
+    let accumulators = m / (MMA_ROWS * along_m) * planes * atom_n / 2;
+    plan.work = work(spec, &plan.work);
+    let registers = registers(
+        spec,
+        chooser,
+        &plan.work,
+        consumers,
+        [accumulators, planes * atom_n],
+    );
+    let (loads, descriptors) = inputs(spec, chooser, plan, [a, b], &mma)?;
+    plan.mma = Some(mma);
+    multistage_copies::store(spec, chooser, plan, d)?;
+    let past_smem = spec.copy.get(&d.name).is_some_and(CopyPath::is_direct);
+    let stored = match past_smem {
+        true => None,
+        false => tma_store::output(spec, chooser, plan, d, [along_m, along_n])?,
+    };
+    let descriptors = <[Descriptor; 2]>::try_from(descriptors);
+    let (true, Ok(descriptors)) = (past_smem || stored.is_some(), descriptors) else {
+        return Ok(());
+    };
+    let (store, staging) = stored.unzip();
+    let mut roles = Roles {
+        ahead: None,
+        schedule,
+        consumers,
+        registers,
+        in_flight: in_flight(spec),
+        ring: ring(&loads),
+        loads,
+        descriptors,
+        store,
+        staging: staging.unwrap_or_default(),
+        turns_at: None,
+    };
+    check_partials(spec, chooser, &plan.work);
+    let slots = roles.staging_sets();
+    roles.ahead =
+        tma_epilogue_loads::ahead(spec, chooser, plan, (slots, roles.consumers_of_a_tile()))?;
+    plan.roles = Some(roles);
+    Ok(())
+}
+
+/// Groups of products that run on while the next are issued: one where a second slot holds what the
+/// next read.
+fn in_flight(spec: &Spec) -> u32 {
+    let single = spec.pipeline.stages == Auto::Given(1);
+    spec.pipeline
+        .in_flight
+        .unwrap_or_else(|| u32::from(!single))
+}
+
+/// A slot that products in flight read is released when they are done: the next ones need another.
+fn check_slots(chooser: &mut Chooser<'_>, plan: &Plan, roles: &Roles) {
+    let (stages, in_flight) = (plan.stages, roles.in_flight);
+    if stages <= in_flight {
+        let message = format!(
+            "pipeline.stages {stages} leaves no slot to load into while pipeline.in_flight \
+             {in_flight} groups of products read theirs: use {} stages, or in_flight {}",
+            in_flight + 1,
+            stages.saturating_sub(1)
+        );
+        chooser.violate("stages", message);
+    }
+}
+
+/// How output tiles come to the CTAs of a warp-specialized kernel.
+fn work(spec: &Spec, alone: &Work) -> Work {
+    Work {
+        kind: (spec.scheduler.kind).unwrap_or_else(|| SchedulerKind::Persistent),
+        ctas: match spec.scheduler.ctas {
+            Auto::Given(ctas) => Some(ctas),
+            Auto::Auto => None,
+        },
+        cluster: Some(Cluster([spec.cluster[0] as u32, spec.cluster[1] as u32])),
+        ..alone.clone()
+    }
+}
+
+/// What tiles cut along k demand.
+fn check_partials(spec: &Spec, chooser: &mut Chooser<'_>, work: &Work) {
+    if !work.cuts_tiles() {
+        return;
+    }
+    if work.cluster().size() > 1 {
+        let Cluster([m, n]) = work.cluster();
+        let message = format!(
+            "scheduler.kind stream_k cuts tiles for single CTAs, cluster is ({m},{n},1): use \
+             (1,1,1), or kind persistent"
+        );
+        chooser.violate("stream-k", message);
+    }
+    if spec.accumulator != DType::F32 {
+        let message = format!(
+            "scheduler.kind stream_k adds partial sums of f32, accumulator is {}: use kind \
+             persistent",
+            spec.accumulator
+        );
+        chooser.violate("stream-k", message);
+    }
+}
+
+/// The loads of a and b and how the MMA finds them; none of what violates a limit.
+fn inputs(
+    spec: &Spec,
+    chooser: &mut Chooser<'_>,
+    plan: &mut Plan,
+    [a, b]: [&Operand; 2],
+    mma: &MmaPlan,
+) -> Result<(Vec<BoxCopy>, Vec<Descriptor>)> {
+    let [m, n, k] = [spec.cta_tile[0], spec.cta_tile[1], spec.cta_tile[2]];
+    let planes = spec.compute.planes();
+    let (mut loads, mut descriptors) = (Vec::new(), Vec::new());
+    let Some(facts) = &mma.atom.mma else {
+        return Ok((loads, descriptors));
+    };
+    let [mma_m, mma_n, mma_k] = facts.mnk;
+    for (operand, rows, planes, mma_rows, shared_along) in
+        [(a, m, 1, mma_m, 1), (b, n, planes, mma_n, 0)]
+    {
+        let input = Input {
+            operand,
+            tile: [planes * rows, k],
+            planes,
+            mma: [mma_rows, mma_k],
+            atom: &mma.atom,
+            shared_along,
+            parts: spec.cluster[shared_along] as u32,
+        };
+        if let Some((load, descriptor)) = tma_loads::input(spec, chooser, plan, &input)? {
+            loads.push(load);
+            descriptors.push(descriptor);
+        }
+    }
+    Ok((loads, descriptors))
+}
+
+/// A ring for those loads, not placed yet.
+fn ring(loads: &[BoxCopy]) -> Ring {
+    let bytes: i64 = loads
+        .iter()
+        .map(|load| load.box_bytes() * load.all_places().count() as i64)
+        .sum();
+    Ring {
+        stages: 0,
+        full_arrivals: 1,
+        bytes: bytes as u32,
+        empty_arrivals: 0,
+        barriers_at: 0,
+    }
+}
+
+/// Lays out shared memory, when all is known that has a place there.
+pub(super) fn place(spec: &Spec, chooser: &mut Chooser<'_>, plan: &mut Plan) {
+    let Some(mut roles) = plan.roles.take() else {
+        return;
+    };
+    lay_out(spec, plan, &mut roles);
+    check_slots(chooser, plan, &roles);
+    plan.roles = Some(roles);
+}
+
+/// The ring, what is loaded ahead, the staging buffers, the barriers, what warps add up.
+fn lay_out(spec: &Spec, plan: &mut Plan, roles: &mut Roles) {
+    let sets = roles.staging_sets();
+    let staging = plan.output_tile().map_or(0, |tile| tile.size_bytes);
+    let staging = staging.saturating_mul(sets);
+    let turns = match roles.schedule {
+        Schedule::Pingpong => roles.consumers * BARRIER_BYTES,
+        _ => 0,
+    };
+    let ahead = roles.ahead.as_ref().map_or([0; 2], |ahead| {
+        let slots = ahead.slot_bytes.saturating_mul(ahead.ring.stages);
+        [slots, ahead.ring.barrier_bytes()]
+    });
+    let added = deterministic_sums::place(plan.flow.as_mut(), &plan.cta_tile, (sets, 0));
+    let fixed = staging
+        .saturating_add(turns + ahead[1])
+        .saturating_add(ahead[0])
+        .saturating_add(added);
+    let per_stage = plan.stage_bytes.max(1) + 2 * BARRIER_BYTES;
+    let fitting = plan.arch.smem_max_bytes.saturating_sub(fixed) / per_stage;
+    plan.stages = (spec.pipeline.stages).unwrap_or_else(|| fitting.clamp(2, MOST_STAGES));
+    let ring = plan.stage_bytes.saturating_mul(plan.stages);
+    if let Some(ahead) = &mut roles.ahead {
+        ahead.place(plan, ring);
+    }
+    let ring = ring.saturating_add(ahead[0]);
+    roles.staging.offset_bytes = ring;
+    let output = plan.named(Role::Output).to_string();
+    if let Some(tile) = plan.smem.iter_mut().find(|tile| tile.operand == output) {
+        tile.offset_bytes = ring;
+    }
+    roles.ring.stages = plan.stages;
+    roles.ring.barriers_at = ring.saturating_add(staging);
+    roles.ring.empty_arrivals =
+        roles.consumers_of_a_tile() * WARPS * plan.work.cluster().neighbours();
+    let end = roles
+        .ring
+        .barriers_at
+        .saturating_add(roles.ring.barrier_bytes());
+    if turns > 0 {
+        roles.turns_at = Some(end);
+    }
+    let end = end.saturating_add(turns);
+    if let Some(ahead) = &mut roles.ahead {
+        ahead.ring.barriers_at = end;
+    }
+    let end = end.saturating_add(ahead[1]);
+    plan.smem_bytes = deterministic_sums::place(plan.flow.as_mut(), &plan.cta_tile, (sets, end));
+}
+
+/// The hardware's swizzle of that width, on elements of that size; none for 16 bytes.
+fn swizzle_of(width: i64, bytes: i64) -> Result<Swizzle> {
+    let bits = i64::from((width / 16).ilog2());
+    if bits == 0 {
+        return Ok(Swizzle::NONE);
+    }
+    Ok(Swizzle::new(bits, 4 - i64::from(bytes.ilog2()), 3)?)
+}
+
+/// Modes of the tensor that an operand is to its boxes: a tile's two, then that of planes and that
+/// of blocks of columns.
+fn rank(operand: &Operand, planes: bool) -> u32 {
+    2 + u32::from(planes) + u32::from(operand.block.is_some())
+}
+
+/// Why no tensor map describes the operand, whatever the problem (CUDA driver API,
+/// cuTensorMapEncodeTiled).
+pub(super) fn map_misfit(operand: &Operand) -> Option<String> {
+    let plane = operand.plane.as_ref().map(|(_, axis)| axis);
+    let Some(contiguous) = operand.contiguous_axis() else {
+        return Some(match plane.filter(|axis| axis.stride == Stride::Const(1)) {
+            Some(Axis { mode, .. }) => format!(
+                "has stride 1 along {mode}, which tells products apart: tensor maps need it along \
+                 {} or {}: use another layout, or schedule multistage",
+                operand.axis(0).mode,
+                operand.axis(1).mode
+            ),
+            None => "has no stride 1: tensor maps need one".to_string(),
+        });
+    };
+    let element = i64::from(operand.dtype.bytes());
+    let unit = i64::from(TENSOR_ALIGN);
+    let misfit = |axis: &Axis| {
+        let Stride::Const(stride) = axis.stride else {
+            return None;
+        };
+        let bytes = stride.saturating_mul(element);
+        let mode = &axis.mode;
+        match (stride, bytes % unit) {
+            // No other stride repeats elements.
+            (0, _) => Some(format!(
+                "has stride 0 along {mode}: tensor maps need a positive one: use schedule \
+                 multistage"
+            )),
+            (_, 0) => None,
+            _ => {
+                let multiple = unit / element;
+                Some(format!(
+                    "has stride {stride} along {mode}, {bytes} bytes: tensor maps need a positive \
+                     multiple of {unit}: use {}, or schedule multistage",
+                    (stride / multiple).max(1) * multiple
+                ))
+            }
+        }
+    };
+    let block = operand.block.as_ref().map(|(_, axis)| axis);
+    let others = [Some(operand.axis(1 - contiguous)), plane, block];
+    others.into_iter().flatten().find_map(misfit)
+}
+
+/// One value for the contiguous mode, one for the other.
+fn by_mode(contiguous: usize, along: i64, across: i64) -> [i64; 2] {
+    if contiguous == 0 {
+        [along, across]
+    } else {
+        [across, along]
+    }
+}

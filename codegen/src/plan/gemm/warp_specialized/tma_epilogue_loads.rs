@@ -1,0 +1,205 @@
+//! What the epilogue of the warp-specialized way reads by boxes: the producer loads an operand's
+//! whole tile behind the last tiles of a and b, and the consumers find it in shared memory when
+//! their sums are done.
+
+use tilewright_layout::make_tiled_copy_c;
+
+use super::{MAX_BOX, TENSOR_ALIGN, map_misfit, ring};
+use crate::atoms::model::Space;
+use crate::error::Result;
+use crate::plan::copies::partition;
+use crate::plan::copies::tiled_copy::{assume_bytes, fitting};
+use crate::plan::data::model::Plan;
+use crate::plan::data::moves::{BoxCopy, BoxPlace, Hop, SmemTile, Step};
+use crate::plan::data::warp_roles::{Ahead, Ring, WARPS};
+use crate::plan::gemm::warp_specialized::tma_loads::{input_layout, load_atom, swizzle_width};
+use crate::plan::instructions::choose::{Chooser, STRIDE_CODE, Wanted};
+use crate::plan::smem::accesses::SmemAccesses;
+use crate::plan::smem::swizzle_search::placed_bytes;
+use crate::spec::model::{Operand, Role, Spec, Stride};
+
+/// Whether the spec asks for boxes of an operand of the epilogue.
+fn asks(spec: &Spec, operand: &Operand) -> bool {
+    let path = spec.copy.get(&operand.name);
+    path.is_some_and(|path| path.g2s.is_some() || path.s2r.is_some())
+}
+
+/// The loads of what the epilogue reads by boxes, in so many slots that so many consumers share;
+/// none where nothing is.
+pub(super) fn ahead(
+    spec: &Spec,
+    chooser: &mut Chooser<'_>,
+    plan: &mut Plan,
+    (slots, consumers): (u32, u32),
+) -> Result<Option<Ahead>> {
+    let mut ahead = Ahead {
+        loads: Vec::new(),
+        ring: ring(&[]),
+        offset_bytes: 0,
+        slot_bytes: 0,
+    };
+    for operand in &spec.operands {
+        if operand.role == Role::Beside && asks(spec, operand) {
+            load(spec, chooser, plan, &mut ahead, operand)?;
+        }
+    }
+    if plan.work.cuts_tiles() && !ahead.loads.is_empty() {
+        let name = &ahead.loads[0].operand;
+        let message = format!(
+            "copy.{name}.g2s loads {name} for every work tile, scheduler.kind stream_k cuts tiles \
+             into several: use copy.{name}.g2r, or kind persistent"
+        );
+        chooser.violate("stream-k", message);
+        return Ok(None);
+    }
+    ahead.ring = Ring {
+        stages: slots,
+        empty_arrivals: consumers * WARPS,
+        ..ring(&ahead.loads)
+    };
+    Ok((!ahead.loads.is_empty()).then_some(ahead))
+}
+
+/// Plans the boxes of an operand, its place in a slot and its way into registers.
+fn load(
+    spec: &Spec,
+    chooser: &mut Chooser<'_>,
+    plan: &mut Plan,
+    ahead: &mut Ahead,
+    operand: &Operand,
+) -> Result<()> {
+    let name = operand.name.as_str();
+    if let Some((code, misfit)) = misfit(spec, operand) {
+        let message =
+            format!("operand {name} {misfit}: use copy.{name}.g2r, which loads past shared memory");
+        chooser.violate(code, message);
+        return Ok(());
+    }
+    let tile = [spec.cta_tile[0], spec.cta_tile[1]];
+    let Some(atom) = load_atom(spec, chooser, operand, [false; 2]) else {
+        return Ok(());
+    };
+    let Some(width) = swizzle_width(spec, chooser, operand, tile[1]) else {
+        return Ok(());
+    };
+    let bytes = i64::from(operand.dtype.bytes());
+    let span = width / bytes;
+    let layout = input_layout(tile, 1, span, bytes)?;
+    let size_bytes = placed_bytes(layout.inner.cosize()?, operand.dtype);
+    let smem = SmemTile {
+        operand: name.to_string(),
+        plane: None,
+        dtype: operand.dtype,
+        layout,
+        offset_bytes: ahead.slot_bytes,
+        size_bytes,
+    };
+    let Some(step) = into_registers(spec, chooser, plan, operand, &smem)? else {
+        return Ok(());
+    };
+    let reason = format!("copy.{name}.g2s: a tensor map");
+    assume_bytes(plan, operand, TENSOR_ALIGN, &reason);
+    plan.steps.push(step);
+    plan.smem.push(smem);
+    ahead.slot_bytes = ahead.slot_bytes.saturating_add(size_bytes);
+    // Rows of a box that divide the tile's.
+    let mut rows = (1..=tile[0].min(MAX_BOX)).rev();
+    let rows = rows.find(|rows| tile[0] % rows == 0).unwrap_or(1);
+    let slabs = (0..tile[1] / span).flat_map(|slab| {
+        (0..tile[0] / rows).map(move |part| BoxPlace {
+            coord: [part * rows, slab * span],
+            offset_bytes: (slab * tile[0] + part * rows) * width,
+        })
+    });
+    ahead.loads.push(BoxCopy {
+        operand: name.to_string(),
+        hop: Hop::G2s,
+        atom,
+        dtype: operand.dtype,
+        contiguous: 1,
+        plane_rows: None,
+        packed: false,
+        shared_along: None,
+        box_extents: [rows, span],
+        swizzle_bytes: width as u32,
+        places: slabs.collect(),
+        parts: 1,
+        part_step: BoxPlace::default(),
+    });
+    Ok(())
+}
+
+/// Why an operand's tile is no matrix of boxes as wide as the sums.
+fn misfit(spec: &Spec, operand: &Operand) -> Option<(&'static str, String)> {
+    let modes = operand.axes.iter().map(|axis| &axis.mode);
+    let is_matrix = modes.eq(spec.modes().iter().take(2));
+    let apart = operand.plane.is_some() || operand.block.is_some();
+    if !is_matrix || apart || operand.looked_into().is_some() {
+        let message = "is no matrix of the sums' rows and columns, as boxes bring it";
+        return Some(("epilogue-operand", message.to_string()));
+    }
+    if *operand.stride(1) != Stride::Const(1) {
+        let message = "is not contiguous along the sums' columns, as boxes bring it";
+        return Some(("not-contiguous", message.to_string()));
+    }
+    Some((STRIDE_CODE, map_misfit(operand)?))
+}
+
+/// The load from a slot into the registers of the threads that hold the sums.
+fn into_registers(
+    spec: &Spec,
+    chooser: &mut Chooser<'_>,
+    plan: &Plan,
+    operand: &Operand,
+    smem: &SmemTile,
+) -> Result<Option<Step>> {
+    let Some(mma) = &plan.mma else {
+        return Ok(None);
+    };
+    let name = operand.name.as_str();
+    let what = Hop::S2r.key(name);
+    let together = if partition::neighbours_along_n(plan, mma)? {
+        2
+    } else {
+        1
+    };
+    let wanted = Wanted::vector(Space::Smem, Space::Rmem, together * operand.dtype.bytes());
+    let given = spec.copy.get(name).and_then(|path| path.s2r.clone());
+    let Some(atom) = chooser.copy(&what, &given.unwrap_or_default(), wanted) else {
+        return Ok(None);
+    };
+    let Some((copy, _)) = fitting(chooser, &atom, operand.dtype, &what)? else {
+        return Ok(None);
+    };
+    let step = Step {
+        operand: name.to_string(),
+        hop: Hop::S2r,
+        atom: atom.clone(),
+        element_atom: None,
+        tiled: make_tiled_copy_c(copy, &mma.tiled)?,
+        tile: [spec.cta_tile[0], spec.cta_tile[1]],
+        axes: vec![Some(0), Some(1)],
+    };
+    let accesses = SmemAccesses::new(plan, &step, &smem.layout.inner, smem.dtype)?;
+    if !accesses.whole(&smem.layout.swizzle) {
+        let message = format!(
+            "{what}: {} loads elements of {name} in a row that the accumulators do not hold so: \
+             choose auto",
+            atom.id
+        );
+        chooser.violate("atom-kind", message);
+        return Ok(None);
+    }
+    Ok(Some(step))
+}
+
+impl Ahead {
+    /// Its slots begin at that byte.
+    pub(super) fn place(&mut self, plan: &mut Plan, at: u32) {
+        self.offset_bytes = at;
+        let own = |tile: &&mut SmemTile| self.loads.iter().any(|load| load.operand == tile.operand);
+        for tile in plan.smem.iter_mut().filter(own) {
+            tile.offset_bytes = tile.offset_bytes.saturating_add(at);
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! The inputs of the warp-specialized way: boxes into the ring, and how the tensor cores find them.
+
+use std::sync::Arc;
+
+use tilewright_layout::{ComposedLayout, IntTuple, Layout};
+
+use super::{MAX_BOX, TENSOR_ALIGN, by_mode, map_misfit, rank, swizzle_of};
+use crate::atoms::model::{Atom, BulkFacts, Space, TensorFacts};
+use crate::error::Result;
+use crate::plan::copies::packed_weights::PADDED_ROWS;
+use crate::plan::copies::tiled_copy::assume_bytes;
+use crate::plan::data::matrix_descriptor::{Descriptor, Major};
+use crate::plan::data::model::Plan;
+use crate::plan::data::moves::{BoxCopy, BoxPlace, Hop, SmemTile};
+use crate::plan::instructions::choose::{Chooser, STRIDE_CODE, Wanted};
+use crate::plan::smem::swizzle_search::placed_bytes;
+use crate::plan::smem::wgmma_descriptor;
+use crate::spec::model::{Auto, Operand, Role, Spec};
+
+/// Bytes of the rows of each swizzle's pattern, the widest first, and of a core matrix.
+const WIDTHS: [i64; 4] = [128, 64, 32, 16];
+
+/// What is known of an input before its copies are.
+pub(super) struct Input<'s> {
+    /// The operand.
+    pub operand: &'s Operand,
+    /// Extents of the CTA's tile.
+    pub tile: [i64; 2],
+    /// Rows of one MMA, and its extent along k.
+    pub mma: [i64; 2],
+    /// Planes that the rows of the tile are of, one after another.
+    pub planes: i64,
+    /// The MMA.
+    pub atom: &'s Atom,
+    /// The mode along which CTAs of the cluster share the tile, which the operand does not have.
+    pub shared_along: usize,
+    /// CTAs that share it.
+    pub parts: u32,
+}
+
+impl Input<'_> {
+    /// Whether it has several planes, and whether several CTAs share it.
+    fn several(&self) -> [bool; 2] {
+        [self.planes > 1, self.parts > 1]
+    }
+}
+
+/// The load of an input, its place in shared memory and its descriptor.
+pub(super) fn input(
+    spec: &Spec,
+    chooser: &mut Chooser<'_>,
+    plan: &mut Plan,
+    input: &Input<'_>,
+) -> Result<Option<(BoxCopy, Descriptor)>> {
+    let (operand, tile) = (input.operand, input.tile);
+    let name = operand.name.as_str();
+    let contiguous = operand.contiguous_axis();
+    let misfit = map_misfit(operand);
+    let (None, Some(contiguous)) = (&misfit, contiguous) else {
+        let code = contiguous.map_or("not-contiguous", |_| STRIDE_CODE);
+        let misfit = misfit.unwrap_or_default();
+        chooser.violate(code, format!("operand {name} {misfit}"));
+        return Ok(None);
+    };
+    if contiguous == 0 && !reads_either_way(chooser, input) {
+        return Ok(None);
+    }
+    let Some(atom) = load_atom(spec, chooser, operand, input.several()) else {
+        return Ok(None);
+    };
+    let bytes = i64::from(operand.dtype.bytes());
+    // What is of one plane in the tile.
+    let own = [tile[0] / input.planes, tile[1]];
+    let Some(width) = swizzle_width(spec, chooser, operand, own[contiguous]) else {
+        return Ok(None);
+    };
+    let span = width / bytes;
+    let layout = input_layout(tile, contiguous, span, bytes)?;
+    let Some(descriptor) = descriptor_of(chooser, input, &layout, contiguous)? else {
+        return Ok(None);
+    };
+    if operand.packed && !packs(chooser, input) {
+        return Ok(None);
+    }
+    let Some(share) = share_of(chooser, input, own[1 - contiguous]) else {
+        return Ok(None);
+    };
+    let what = ["a tensor map", "bulk copies"][usize::from(operand.packed)];
+    let reason = format!("copy.{name}.g2s: {what}");
+    assume_bytes(plan, operand, TENSOR_ALIGN, &reason);
+    let size_bytes = placed_bytes(layout.inner.cosize()?, operand.dtype);
+    plan.smem.push(SmemTile {
+        operand: name.to_string(),
+        plane: None,
+        dtype: operand.dtype,
+        layout,
+        offset_bytes: plan.stage_bytes,
+        size_bytes,
+    });
+    plan.stage_bytes = plan.stage_bytes.saturating_add(size_bytes);
+    let load = BoxCopy {
+        operand: name.to_string(),
+        hop: Hop::G2s,
+        atom,
+        dtype: operand.dtype,
+        contiguous,
+        plane_rows: (input.planes > 1).then_some(own[0]),
+        packed: operand.packed,
+        shared_along: Some(input.shared_along),
+        box_extents: by_mode(contiguous, span, share),
+        swizzle_bytes: width as u32,
+        places: places(input, contiguous, [span, width]),
+        parts: input.parts,
+        part_step: BoxPlace {
+            coord: by_mode(contiguous, 0, share),
+            offset_bytes: share * width,
+        },
+    };
+    Ok(Some((load, descriptor)))
+}
+
+/// Rows of a tile that each CTA that shares it loads.
+fn share_of(chooser: &mut Chooser<'_>, input: &Input<'_>, rows: i64) -> Option<i64> {
+    let share = rows / i64::from(input.parts);
+    if rows % i64::from(input.parts) != 0 || share % 8 != 0 || share > MAX_BOX {
+        let message = format!(
+            "operand {}: its tile's {rows} rows do not split into {} boxes of a multiple of 8, at \
+             most {MAX_BOX}: change cta_tile or cluster",
+            input.operand.name, input.parts
+        );
+        chooser.violate("box", message);
+        return None;
+    }
+    Some(share)
+}
+
+/// Whether an operand's tile is some of the patterns that it is packed by.
+fn packs(chooser: &mut Chooser<'_>, input: &Input<'_>) -> bool {
+    let (operand, [rows, columns]) = (input.operand, input.tile);
+    let name = &operand.name;
+    let divides = PADDED_ROWS % rows == 0;
+    if !divides {
+        let [mode, k] = [0, 1].map(|axis| &operand.axis(axis).mode);
+        let message = format!(
+            "operand {name} is packed in rows by {PADDED_ROWS}, which its tile of {rows} along \
+             {mode} and {columns} along {k} does not divide: use a cta_tile of 8, 16, 32, 64, 128 \
+             or {PADDED_ROWS} along {mode}"
+        );
+        chooser.violate("packed-tile", message);
+    }
+    divides
+}
+
+/// Where the boxes of part 0 lie: slabs as wide as the swizzle, of each the planes one below the
+/// other.
+fn places(input: &Input<'_>, contiguous: usize, [span, width]: [i64; 2]) -> Vec<BoxPlace> {
+    let tile = input.tile;
+    let slabs = (0..tile[contiguous] / span).map(|number| BoxPlace {
+        coord: by_mode(contiguous, number * span, 0),
+        offset_bytes: number * width * tile[1 - contiguous],
+    });
+    // Rows that are contiguous are in slabs already.
+    let planes = if contiguous == 0 { 1 } else { input.planes };
+    let rows = tile[0] / input.planes;
+    let below = BoxPlace {
+        coord: [rows, 0],
+        offset_bytes: rows * width,
+    };
+    let places = slabs.flat_map(|slab| (0..planes).map(move |plane| slab.after(below, plane)));
+    places.collect()
+}
+
+/// Whether the MMA reads the operand contiguous along m or n as well: it then has an operand that
+/// says which.
+fn reads_either_way(chooser: &mut Chooser<'_>, input: &Input<'_>) -> bool {
+    let (operand, atom) = (input.operand, input.atom);
+    let name = &operand.name;
+    let flag = match operand.role {
+        Role::A => "a_mn",
+        _ => "b_mn",
+    };
+    let either = atom.operands.iter().any(|operand| operand.name == flag);
+    if !either {
+        let message = format!(
+            "operand {name}: {} reads {} contiguous along {} only: use layout {}",
+            atom.id,
+            operand.dtype,
+            operand.axis(1).mode,
+            operand.layout_along(1)
+        );
+        chooser.violate("major", message);
+    }
+    either
+}
+
+/// The load of a box: of one of several planes, to one CTA or to several.
+pub(super) fn load_atom(
+    spec: &Spec,
+    chooser: &mut Chooser<'_>,
+    operand: &Operand,
+    [planes, several]: [bool; 2],
+) -> Option<Arc<Atom>> {
+    let name = operand.name.as_str();
+    let given = spec.copy.get(name).and_then(|path| path.g2s.clone());
+    let boxes = TensorFacts {
+        rank: rank(operand, planes),
+        multicast: several,
+    };
+    let bulk = operand.packed.then_some(BulkFacts {
+        multicast: several,
+        remote: false,
+    });
+    let tensor = (!operand.packed).then_some(boxes);
+    let what = format!("copy.{name}.g2s");
+    let wanted = Wanted {
+        from: Space::Gmem,
+        to: Space::Smem,
+        bytes: None,
+        asynchronous: true,
+        collective: false,
+        tensor,
+        bulk,
+        combined: None,
+    };
+    let atom = chooser.copy(&what, &given.unwrap_or_default(), wanted)?;
+    let facts = atom.copy.as_ref();
+    if facts.is_some_and(|copy| (copy.tensor, copy.bulk) == (tensor, bulk)) {
+        return Some(atom);
+    }
+    let way = if several { "several CTAs" } else { "one CTA" };
+    let message = format!(
+        "{what}: {} does not load a box to {way}: choose auto",
+        atom.id
+    );
+    chooser.violate("atom-kind", message);
+    None
+}
+
+fn descriptor_of(
+    chooser: &mut Chooser<'_>,
+    input: &Input<'_>,
+    layout: &ComposedLayout,
+    contiguous: usize,
+) -> Result<Option<Descriptor>> {
+    let (name, tile) = (&input.operand.name, input.tile);
+    let major = if contiguous == 1 { Major::K } else { Major::Mn };
+    let bytes = i64::from(input.operand.dtype.bytes());
+    match wgmma_descriptor::derive(layout, major, tile, input.mma, bytes)? {
+        Ok(descriptor) => Ok(Some(descriptor)),
+        Err(message) => {
+            chooser.violate("descriptor", format!("operand {name}: {message}"));
+            Ok(None)
+        }
+    }
+}
+
+/// Rows of the swizzle's width one after another; a contiguous mode longer than that in slabs.
+pub(super) fn input_layout(
+    tile: [i64; 2],
+    contiguous: usize,
+    span: i64,
+    bytes: i64,
+) -> Result<ComposedLayout> {
+    let across = tile[1 - contiguous];
+    let slabs = IntTuple::flat([span, tile[contiguous] / span]);
+    let slab_strides = IntTuple::flat([1, span * across]);
+    let (shape, stride) = if contiguous == 1 {
+        (
+            IntTuple::tuple([IntTuple::leaf(across), slabs]),
+            IntTuple::tuple([IntTuple::leaf(span), slab_strides]),
+        )
+    } else {
+        (
+            IntTuple::tuple([slabs, IntTuple::leaf(across)]),
+            IntTuple::tuple([slab_strides, IntTuple::leaf(span)]),
+        )
+    };
+    Ok(ComposedLayout::new(
+        swizzle_of(span * bytes, bytes)?,
+        Layout::new(shape, stride)?,
+    ))
+}
+
+/// Bytes of the rows of the widest swizzle whose pattern divides the tile's rows, or of the one
+/// asked for; 16 without a swizzle.
+pub(super) fn swizzle_width(
+    spec: &Spec,
+    chooser: &mut Chooser<'_>,
+    operand: &Operand,
+    row_elems: i64,
+) -> Option<i64> {
+    let bytes = i64::from(operand.dtype.bytes());
+    let given = spec.swizzle.get(&operand.name);
+    let asked = |width: &i64| match given {
+        Some(Auto::Given(swizzle)) => swizzle_of(*width, bytes).is_ok_and(|own| own == *swizzle),
+        _ => true,
+    };
+    let divides = |width: &i64| row_elems * bytes % width == 0;
+    let mut widths = WIDTHS.into_iter().filter(asked);
+    if let Some(width) = widths.clone().find(divides) {
+        return Some(width);
+    }
+    let name = &operand.name;
+    let message = match widths.next_back() {
+        Some(width) => format!(
+            "operand {name}: {row_elems} elements of its tile are contiguous, no multiple of the \
+             {} of {width} bytes: change cta_tile or the swizzle",
+            width / bytes
+        ),
+        None => format!(
+            "operand {name}: the swizzle is none of those that the tensor cores read: use auto, \
+             none, 32B, 64B or 128B"
+        ),
+    };
+    chooser.violate("swizzle", message);
+    None
+}

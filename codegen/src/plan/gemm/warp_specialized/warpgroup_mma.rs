@@ -1,0 +1,127 @@
+//! The MMA of the warp-specialized way: how warpgroups share out a tile, and how wide each is.
+
+use tilewright_layout::{Layout, TiledMma, Tiler};
+
+use super::{MAX_BOX, MMA_ROWS};
+use crate::error::Result;
+use crate::plan::data::model::MmaPlan;
+use crate::plan::gemm::tiled_mma::{check_accumulation, mma_of, smem_mma_atom};
+use crate::plan::instructions::choose::Chooser;
+use crate::spec::Planes;
+use crate::spec::model::{Auto, Operand, Schedule, SchedulerKind, Spec};
+
+/// What products side by side demand.
+pub(super) fn check_planes(spec: &Spec, chooser: &mut Chooser<'_>, along_n: i64) {
+    let Some(Planes { mode, count }) = &spec.compute.planes else {
+        return;
+    };
+    let mut refuse = |message: String| chooser.violate("planes", message);
+    if MAX_BOX / count < 8 {
+        refuse(format!(
+            "modes.{mode} is {count}: an mma is {MAX_BOX} wide at most, and 8 for each of the \
+             products that {mode} tells apart: use {} at most",
+            MAX_BOX / 8
+        ));
+    }
+    if along_n > 1 {
+        refuse(format!(
+            "mma.atoms has {along_n} warpgroups along n, each of which would have other products \
+             of the {count} along {mode}: use warpgroups along m"
+        ));
+    }
+    if spec.scheduler.kind == Auto::Given(SchedulerKind::StreamK) {
+        refuse(format!(
+            "scheduler.kind stream_k hands on the sums of one product, {count} are told apart by \
+             {mode}: use persistent"
+        ));
+    }
+}
+
+/// Warpgroups side by side along m and n on one tile.
+pub(super) fn consumers(spec: &Spec, schedule: Schedule) -> [i64; 2] {
+    match (&spec.mma.atoms, schedule) {
+        (Auto::Given([m, n, _]), _) => [*m, *n],
+        (Auto::Auto, Schedule::Pingpong) => [1, 1],
+        (Auto::Auto, _) => match spec.cta_tile[0] / MMA_ROWS {
+            0 | 1 => [1, 1],
+            3 => [3, 1],
+            _ => [2, 1],
+        },
+    }
+}
+
+pub(super) fn tiled_mma(
+    spec: &Spec,
+    chooser: &mut Chooser<'_>,
+    [a, b]: [&Operand; 2],
+    [along_m, along_n]: [i64; 2],
+) -> Result<Option<MmaPlan>> {
+    let [m, n] = [spec.cta_tile[0], spec.cta_tile[1]];
+    let mut good = true;
+    let along_k = match spec.mma.atoms {
+        Auto::Given([_, _, k]) => k,
+        Auto::Auto => 1,
+    };
+    if !matches!([along_m, along_n, along_k], [1..=3, 1, 1] | [1, 1..=3, 1]) {
+        let message = format!(
+            "mma.atoms ({along_m},{along_n},{along_k}) is no row or column of 1 to 3 warpgroups: \
+             use (2,1,1)"
+        );
+        chooser.violate("consumers", message);
+        good = false;
+    }
+    if m % (MMA_ROWS * along_m) != 0 {
+        let unit = MMA_ROWS * along_m;
+        let nearest = (m / unit).max(1) * unit;
+        let message = format!(
+            "cta_tile m {m} is no multiple of {unit}, the rows of {along_m} warpgroups: use \
+             {nearest}"
+        );
+        chooser.violate("tile-divides", message);
+        good = false;
+    }
+    let planes = spec.compute.planes();
+    let most = (MAX_BOX / planes / 8).max(1) * 8 * along_n;
+    if n % (8 * along_n) != 0 || n > most {
+        let unit = 8 * along_n;
+        let nearest = ((n / unit).max(1) * unit).min(most);
+        let message =
+            format!("cta_tile n {n} is no multiple of {unit} up to {most}: use {nearest}");
+        chooser.violate("tile-divides", message);
+        good = false;
+    }
+    if !good {
+        return Ok(None);
+    }
+    let Some(atom) = smem_mma_atom(spec, chooser, a, b, planes * n / along_n) else {
+        return Ok(None);
+    };
+    // Threads hold the results of each product as if it were alone.
+    let types = [spec.accumulator, a.dtype, b.dtype];
+    let alone = match planes {
+        1 => Some(atom.clone()),
+        _ => chooser.smem_mma(types, n / along_n),
+    };
+    check_accumulation(spec, chooser, &atom);
+    let Some(facts) = &atom.mma else {
+        return Ok(None);
+    };
+    let (k, unit) = (spec.cta_tile[2], facts.mnk[2]);
+    if k % unit != 0 {
+        let nearest = (k / unit).max(1) * unit;
+        let message =
+            format!("cta_tile k {k} is no multiple of {unit}, the mma's k: use {nearest}");
+        chooser.violate("tile-divides", message);
+        return Ok(None);
+    }
+    let grid = Layout::flat(&[along_m, along_n, 1], &[along_n, 1, 1])?;
+    let Some(alone) = alone.as_ref().and_then(|atom| atom.mma.as_ref()) else {
+        return Ok(None);
+    };
+    let tiled = TiledMma::new(mma_of(alone), &grid, [const { Tiler::Keep }; 3])?;
+    Ok(Some(MmaPlan {
+        atom,
+        tiled,
+        widen: None,
+    }))
+}

@@ -1,0 +1,398 @@
+//! Limits a plan must keep, each reported with both numbers and the way out.
+
+use crate::arch::{
+    MAX_REGISTERS_PER_THREAD, MAX_THREADS_PER_CTA, REGISTER_BITS, REGISTERS_PER_SM, WARP,
+};
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::plan::copies::partition;
+use crate::plan::copies::thread_digits::Part;
+use crate::plan::data::model::Plan;
+use crate::plan::data::moves::{Hop, Rows, Step};
+use crate::plan::data::values::{Does, Flow, Node, Pass, Staged};
+use crate::plan::data::warp_roles::BARRIER_BYTES;
+use crate::plan::instructions::choose::Chooser;
+use crate::plan::values::atomics;
+use crate::spec::model::{Auto, Axis, Operand, Role, Spec};
+
+/// Registers a thread needs besides accumulators and fragments: addresses, predicates, loop state.
+const OTHER_REGISTERS: i64 = 40;
+
+/// Shared memory of the whole ring.
+pub(in crate::plan) fn check_smem(chooser: &mut Chooser<'_>, plan: &Plan) {
+    let allowed = plan.arch.smem_max_bytes;
+    if plan.smem_bytes > allowed {
+        let tile: Vec<String> = plan.cta_tile.iter().map(i64::to_string).collect();
+        let roles = plan.roles.as_ref();
+        let barriers = roles.map_or(0, |_| 2 * BARRIER_BYTES);
+        let each = plan.stage_bytes.saturating_add(barriers).max(1);
+        let fixed = (plan.smem_bytes).saturating_sub(each.saturating_mul(plan.stages));
+        let ahead = roles.and_then(|roles| roles.ahead.as_ref());
+        let past_smem = ahead.map_or(String::new(), |ahead| {
+            let loads = ahead.loads.iter().map(|load| &load.operand);
+            let paths: Vec<String> = loads.map(|name| format!("copy.{name}.g2r")).collect();
+            format!(
+                ", or {}, which loads past shared memory",
+                paths.join(" and ")
+            )
+        });
+        // Stages of which one alone fits leave none to load into.
+        let fitting = allowed.saturating_sub(fixed) / each;
+        let way_out = match fitting < plan.stages.min(2) {
+            true => format!("use a smaller cta_tile{past_smem}"),
+            false => format!("use at most {fitting} stages{past_smem}"),
+        };
+        let noun = if plan.stages == 1 { "stage" } else { "stages" };
+        let message = format!(
+            "{} {noun} of cta_tile {} need {} bytes of smem; {} allows {allowed}: {way_out}",
+            plan.stages,
+            tile.join("x"),
+            plan.smem_bytes,
+            plan.arch
+        );
+        chooser.violate("smem-capacity", message);
+    }
+}
+
+/// Threads of a CTA, asked for and possible. Whether a CTA can have them.
+pub(in crate::plan) fn check_threads(spec: &Spec, chooser: &mut Chooser<'_>, threads: u32) -> bool {
+    if threads > MAX_THREADS_PER_CTA {
+        let message = format!(
+            "the tiled mma has {threads} threads; a CTA has at most {MAX_THREADS_PER_CTA}: use \
+             fewer mma.atoms"
+        );
+        chooser.violate("threads", message);
+    }
+    if let Auto::Given(asked) = spec.threads
+        && asked != threads
+    {
+        let message = match &spec.mma.atoms {
+            Auto::Given(_) => {
+                format!("threads {asked} is not what the tiled mma has: use {threads} or auto")
+            }
+            Auto::Auto => format!(
+                "threads {asked} is what no atoms side by side that cut this cta_tile have: use \
+                 auto"
+            ),
+        };
+        chooser.violate("threads", message);
+    }
+    threads <= MAX_THREADS_PER_CTA
+}
+
+/// Threads of a CTA whose warpgroups have roles against those asked for.
+pub(in crate::plan) fn check_cta_threads(spec: &Spec, chooser: &mut Chooser<'_>, threads: u32) {
+    if let Auto::Given(asked) = spec.threads
+        && asked != threads
+    {
+        let message = format!(
+            "threads {asked} is not what the producer and the consumers have: use {threads} or auto"
+        );
+        chooser.violate("threads", message);
+    }
+}
+
+/// Whole warps, and the CTAs that an SM is to hold at a time.
+pub(in crate::plan) fn check_residency(chooser: &mut Chooser<'_>, plan: &Plan) {
+    let (arch, threads) = (plan.arch, plan.cta_threads());
+    if !threads.is_multiple_of(WARP) {
+        let message =
+            format!("threads are {threads}, no multiple of a warp's {WARP}: use other mma.atoms");
+        chooser.violate("threads", message);
+    }
+    let Some(ctas) = plan.min_ctas_per_sm else {
+        return;
+    };
+    let smem = plan.smem_bytes.saturating_add(arch.smem_reserved_bytes);
+    let by_smem = if plan.smem_bytes == 0 {
+        arch.sm_ctas
+    } else {
+        arch.sm_smem_bytes / smem
+    };
+    let limits = [
+        (arch.sm_ctas, format!("{arch} holds {} CTAs", arch.sm_ctas)),
+        (
+            arch.sm_threads / threads.max(1),
+            format!(
+                "{arch} holds {} threads, a CTA has {threads}",
+                arch.sm_threads
+            ),
+        ),
+        (
+            by_smem,
+            format!(
+                "{arch} has {} bytes of smem, a CTA takes {smem}",
+                arch.sm_smem_bytes
+            ),
+        ),
+    ];
+    for (most, why) in limits.iter().filter(|(most, _)| *most > 0 && ctas > *most) {
+        let message = format!("min_ctas_per_sm is {ctas}; an SM of {why}: use {most} or less");
+        chooser.violate("residency", message);
+    }
+}
+
+/// Registers that a thread may have, where so many CTAs of such threads share an SM.
+fn available_registers(plan: &Plan) -> i64 {
+    let ctas = i64::from(plan.min_ctas_per_sm.unwrap_or(1).max(1));
+    let threads = i64::from(plan.cta_threads().max(1)) * ctas;
+    (i64::from(REGISTERS_PER_SM) / threads).min(i64::from(MAX_REGISTERS_PER_THREAD))
+}
+
+/// Keys that are written and keep a thread from more registers, or from fewer sums, as the first
+/// of ways out. Where they are not, all that there is was tried.
+fn more_registers(spec: &Spec, then: &str) -> String {
+    let is_given = [
+        ("more mma.atoms", spec.mma.atoms != Auto::Auto),
+        ("other threads", spec.threads != Auto::Auto),
+        (
+            "a smaller min_ctas_per_sm",
+            spec.min_ctas_per_sm != Auto::Auto,
+        ),
+    ];
+    let given = is_given.into_iter().filter(|(_, given)| *given);
+    let all: Vec<String> = given
+        .map(|(way_out, _)| format!("{way_out}{then}"))
+        .collect();
+    all.concat()
+}
+
+/// Accumulators against the register file.
+pub(in crate::plan) fn check_registers(spec: &Spec, chooser: &mut Chooser<'_>, plan: &Plan) {
+    let threads = i64::from(plan.threads.max(1));
+    let accumulators = spec.cta_tile[0] * spec.cta_tile[1] / threads * spec.compute.planes();
+    let accumulators = accumulators * i64::from(spec.accumulator.bits()) / 32;
+    let available = available_registers(plan);
+    if accumulators + OTHER_REGISTERS > available {
+        let message = format!(
+            "{accumulators} accumulator registers a thread and {OTHER_REGISTERS} more exceed the \
+             {available} of {threads} threads: use {}a smaller cta_tile",
+            more_registers(spec, " or ")
+        );
+        chooser.violate("registers", message);
+    }
+}
+
+/// Everything that a thread of a gemm whose warps are all alike holds at once, against the register
+/// file: accumulators, the fragments of a block along k, or the elements on their way into shared
+/// memory. Where the addresses of its copies do not fit beside these, each trip computes them.
+pub(in crate::plan) fn check_fragments(
+    spec: &Spec,
+    chooser: &mut Chooser<'_>,
+    plan: &mut Plan,
+) -> Result<()> {
+    /// Copies of a tile whose addresses are among the other registers, and such where results are
+    /// folded behind the loop: with 12 of them and 248 registers counted, ptxas 13.0 spills 4 to 20
+    /// bytes of kernels that fold or combine, and nothing of those that do not; with 8, nothing.
+    const FEW_COPIES: i64 = 16;
+    const FEW_BESIDE_FOLDS: i64 = 8;
+    const ADDRESS_REGISTERS: i64 = 2;
+    let Some((mma, facts)) = plan
+        .mma
+        .as_ref()
+        .and_then(|mma| Some((mma, mma.atom.mma.as_ref()?)))
+    else {
+        return Ok(());
+    };
+    let parts = partition::of_mma(plan, mma)?;
+    let held = |part: &Part<2>, dtype: DType| {
+        part.values.len() as i64 * i64::from(dtype.bits()) / REGISTER_BITS
+    };
+    let [_, a, b, c] = facts.types;
+    let buffers = if plan.stages > 1 { 2 } else { 1 };
+    let planes = plan.computes.planes();
+    let elements = parts.a.values.len() as i64 + planes * parts.b.values.len() as i64;
+    let raw = if mma.widen.is_some() { elements } else { 0 };
+    let fragments = (held(&parts.a, a) + planes * held(&parts.b, b) + raw) * buffers;
+    let [passing, copies] = on_their_way(plan)?;
+    let accumulators = planes * held(&parts.c, c);
+    let folds = plan.folds().next().is_some() || plan.combinings().next().is_some();
+    let few = if folds { FEW_BESIDE_FOLDS } else { FEW_COPIES };
+    let addresses = (copies - few).max(0) * ADDRESS_REGISTERS;
+    let needed = accumulators + fragments.max(passing);
+    let available = available_registers(plan);
+    if needed + addresses + OTHER_REGISTERS > available {
+        plan.rows = Rows::Computed;
+    }
+    // Accumulators that exceed it by themselves are told already.
+    let told = accumulators + OTHER_REGISTERS > available;
+    if !told && needed + OTHER_REGISTERS > available {
+        let fewer = match &plan.computes.planes {
+            Some(planes) => format!(", or a smaller modes.{}", planes.mode),
+            None => String::new(),
+        };
+        let message = format!(
+            "{accumulators} accumulator registers a thread, {} of fragments and \
+             {OTHER_REGISTERS} more exceed the {available} of {} threads: use {}wider copies, a \
+             smaller mma.permutation or cta_tile{fewer}",
+            fragments.max(passing),
+            plan.threads,
+            more_registers(spec, ", ")
+        );
+        chooser.violate("registers", message);
+    }
+    Ok(())
+}
+
+/// Registers of what a thread of a product has on its way through them into shared memory, or for
+/// its epilogue; and its copies of factors whose rows are so far apart as a launch says.
+fn on_their_way(plan: &Plan) -> Result<[i64; 2]> {
+    let [mut passing, mut copies] = [0; 2];
+    let is_load = |step: &&Step| matches!(step.hop, Hop::G2r | Hop::G2s);
+    for step in plan.steps.iter().filter(is_load) {
+        let operand = plan.operand(&step.operand);
+        let of_each = operand.map_or(1, |operand| plan.computes.planes_of(operand));
+        let instances = of_each * partition::of_step(step)?.instances() as i64;
+        if step.hop == Hop::G2r {
+            passing += instances;
+        }
+        // Constant strides are part of the instructions, and what is loaded behind the loop has its
+        // addresses there.
+        let is_factor = |one: &&Operand| matches!(one.role, Role::A | Role::B);
+        let named = |axis: &Axis| axis.stride.name().is_some();
+        if (operand.filter(is_factor)).is_some_and(|one| one.axes.iter().any(named)) {
+            copies += instances;
+        }
+    }
+    Ok([passing, copies])
+}
+
+/// What a thread holds at once of the tiles of a flow, against the register file. Where that is too
+/// much, operands that all rows share are loaded late.
+pub(in crate::plan) fn check_flow_registers(chooser: &mut Chooser<'_>, plan: &mut Plan) {
+    /// Registers besides tiles: addresses, which are few where all is in vectors of one row.
+    const OTHERS: i64 = 24;
+    let available = available_registers(plan);
+    let Some(mut flow) = plan.flow.take() else {
+        return;
+    };
+    let mut most = live_registers(plan, &flow);
+    if most + OTHERS > available {
+        let tables: Vec<usize> = flow.nodes.iter().filter_map(|node| node.table).collect();
+        for (at, node) in flow.nodes.iter_mut().enumerate() {
+            let is_load = matches!(node.does, Does::Load(_)) && node.keeps != [true; 2];
+            // What lies where a table says needs its entries.
+            node.late = is_load && node.table.is_none() && !tables.contains(&at);
+        }
+        most = live_registers(plan, &flow);
+    }
+    plan.flow = Some(flow);
+    if most + OTHERS > available {
+        let threads = plan.cta_threads();
+        let more = match threads < MAX_THREADS_PER_CTA {
+            true => " or more threads",
+            false => "",
+        };
+        let message = format!(
+            "a thread holds {most} registers of tiles at once and {OTHERS} more, which exceed the \
+             {available} of {threads} threads on an SM: use a smaller cta_tile{more}"
+        );
+        chooser.violate("registers", message);
+    }
+}
+
+/// Most registers that what is turned takes on its way into shared memory, of what its node takes.
+fn staging_registers(flow: &Flow, held: impl Fn(usize) -> i64) -> i64 {
+    let nodes = flow.nodes.iter().enumerate();
+    let turned = nodes.filter(|(_, node)| matches!(node.staged, Some(Staged::Turned(_))));
+    // What leaves one by one has a register each.
+    let of = |(at, node): (usize, &Node)| {
+        let bits = i64::from(node.dtype.bits());
+        held(at) * (REGISTER_BITS / bits).max(1)
+    };
+    turned.map(of).max().unwrap_or(0)
+}
+
+/// Whether an operand's elements come from global memory each alone.
+fn comes_one_by_one(plan: &Plan, operand: &str) -> bool {
+    let step = plan.step(operand, Hop::G2r).zip(plan.operand(operand));
+    step.is_some_and(|(step, operand)| {
+        let facts = step.atom.copy.as_ref();
+        facts.is_some_and(|facts| facts.access_bytes == operand.dtype.bytes())
+    })
+}
+
+/// Most registers that the tiles of a flow take in a thread at once.
+fn live_registers(plan: &Plan, flow: &Flow) -> i64 {
+    let threads = i64::from(plan.threads.max(1));
+    let held = |at: usize| {
+        let node = &flow.nodes[at];
+        let extent = |mode: usize| match node.keeps[mode] {
+            true => plan.cta_tile[mode],
+            false => 1,
+        };
+        // What comes one by one has a register each.
+        let bits = match &node.does {
+            Does::Load(operand) if comes_one_by_one(plan, operand) => REGISTER_BITS,
+            _ => i64::from(node.dtype.bits()),
+        };
+        (extent(0) * extent(1) / threads).max(1) * bits / REGISTER_BITS
+    };
+    // A tile is held until the last of those that read it is made.
+    let most = |made: &[usize], few: &dyn Fn(usize) -> bool| {
+        let last = |at: usize| {
+            let reads = |one: &usize| flow.nodes[*one].reads().any(|from| from == made[at]);
+            made.iter().rposition(reads).unwrap_or(at)
+        };
+        let begins = |at: usize| match &flow.nodes[made[at]] {
+            Node {
+                does: Does::Load(_),
+                late: false,
+                ..
+            } => 0,
+            _ => at,
+        };
+        // What is stored is made of a few elements at a time.
+        let live = |now: usize| -> i64 {
+            let alive = 0..made.len();
+            let alive = alive.filter(|at| begins(*at) < now && last(*at) >= now);
+            let whole = alive.filter(|at| !few(made[*at]));
+            whole.map(|at| held(made[at])).sum()
+        };
+        (0..made.len()).map(live).max().unwrap_or(0)
+    };
+    let staging = staging_registers(flow, held);
+    let combined = atomics::registers(plan, flow);
+    let Some(passes) = &flow.passes else {
+        let all: Vec<usize> = (0..flow.nodes.len()).collect();
+        return (combined + most(&all, &|_| false)).max(staging);
+    };
+    // What is made once stays, and so do values that are folded so far.
+    let once: i64 = passes.once.iter().flatten().map(|at| held(*at)).sum();
+    let of_pass = |pass: &Pass| {
+        let so_far = pass.made.iter().map(|at| match flow.nodes[*at].does {
+            Does::Fold(from, number) => {
+                let fold = &flow.folds[number];
+                let few = fold.spread.count * flow.together(fold.over);
+                (held(from) * few / plan.cta_tile[fold.over].max(1)).max(1)
+            }
+            _ => 0,
+        });
+        // So is what is folded at once.
+        let by_shares = passes.by_shares(flow, pass);
+        let few = |at: usize| {
+            let is_early = matches!(flow.nodes[at].does, Does::Load(_)) && !flow.nodes[at].late;
+            let readers = pass.made.iter().map(|one| &flow.nodes[*one]);
+            let mut readers = readers.filter(|node| node.reads().any(|from| from == at));
+            let is_fold = |node: &Node| matches!(node.does, Does::Fold(..));
+            !is_early && (by_shares || readers.all(is_fold))
+        };
+        combined + once + so_far.sum::<i64>() + most(&pass.made, &few)
+    };
+    passes.passes.iter().map(of_pass).max().unwrap_or(0)
+}
+
+/// Blocks along k of one tile: fragments are double-buffered in the multistage way, so their number
+/// is even.
+pub(in crate::plan) fn check_blocks(chooser: &mut Chooser<'_>, plan: &Plan) {
+    let blocks = plan.k_blocks();
+    if plan.stages > 1 && !blocks.is_multiple_of(2) {
+        let k = plan.cta_tile.get(2).copied().unwrap_or(0);
+        let message = format!(
+            "cta_tile k {k} holds {blocks} mma blocks; double-buffered fragments need an even \
+             number: use {}",
+            k * 2
+        );
+        chooser.violate("k-blocks", message);
+    }
+}

@@ -1,0 +1,11 @@
+//! How tiles lie in shared memory.
+//!
+//! - `bank_conflicts`: wavefronts of accesses
+//! - `accesses`: the accesses of a step to a tile
+//! - `swizzle_search`: the swizzle with the fewest wavefronts
+//! - `wgmma_descriptor`: matrix descriptors, derived from a layout and compared with it
+
+pub mod bank_conflicts;
+pub mod accesses;
+pub(super) mod swizzle_search;
+pub mod wgmma_descriptor;

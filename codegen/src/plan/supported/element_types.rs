@@ -1,0 +1,48 @@
+//! What element types demand of an operand: those that stand two to a byte are moved by whole
+//! bytes, and some are stored but not multiplied.
+//!
+//! Comes in: operands of a spec. Goes out: violations with a way out, and what launches guarantee,
+//! so that no byte is shared by two rows or two threads.
+
+use crate::dtype::DType;
+use crate::error::Violation;
+use crate::plan::instructions::choose::Chooser;
+use crate::spec::model::{FormKind, Role, Spec};
+
+/// Element types that no product of matrices is generated of.
+pub const NOT_MULTIPLIED: &[DType] = &[
+    DType::E2M1,
+    DType::UE8M0,
+    DType::S4,
+    DType::U4,
+    DType::S16,
+    DType::U16,
+];
+
+/// Refuses element types where a form does not take them.
+pub(in crate::plan) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
+    if spec.form() == FormKind::Rows {
+        return;
+    }
+    for operand in &spec.operands {
+        let (name, dtype) = (&operand.name, operand.dtype);
+        let is_factor = matches!(operand.role, Role::A | Role::B);
+        let message = if is_factor && NOT_MULTIPLIED.contains(&dtype) {
+            format!(
+                "operand {name} is {dtype}: products of {dtype} are not generated yet: cast it to \
+                 bf16 or s8 in a kernel before this one"
+            )
+        } else if dtype.per_byte() > 1 {
+            format!(
+                "operand {name} is {dtype}, two elements to a byte: products do not move such \
+                 operands yet: take bf16 or s8 here, and cast in a kernel of its own"
+            )
+        } else {
+            continue;
+        };
+        chooser.violations.push(Violation {
+            keys: vec![format!("operands.{name}.dtype")],
+            ..Violation::new("product-type", message)
+        });
+    }
+}

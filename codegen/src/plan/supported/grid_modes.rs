@@ -1,0 +1,154 @@
+//! Rows of more modes than a tile has: what their tile may be; and what rows may write.
+//!
+//! A tile cuts two modes, and a CTA has one coordinate along each of the others. So what a CTA has
+//! to see as a whole must be of the tile, and every CTA must have a place of its own in every
+//! output.
+
+use std::ops::Range;
+
+use tilewright_formula::Statement;
+use tilewright_formula::form::Form;
+
+use crate::plan::instructions::choose::Chooser;
+use crate::plan::supported::atomics;
+use crate::spec::TILE_MODES;
+use crate::spec::model::{Operand, Spec};
+
+const CODE: &str = "outer-mode";
+
+/// Refuses tiles of other than two modes, and folds along outer modes.
+pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
+    let tile = spec.modes();
+    let (folded, wanted) = (folded(spec), wanted(spec));
+    let extent = |mode: &String| {
+        let at = tile.iter().position(|cut| cut == mode)?;
+        spec.cta_tile.get(at).map(i64::to_string)
+    };
+    let example = wanted.map(|mode| {
+        let extent = extent(&mode).unwrap_or_else(|| "…".to_owned());
+        format!("{mode}: {extent}")
+    });
+    let example = example.join(", ");
+    if folded.len() > TILE_MODES {
+        let message = format!(
+            "compute: {} modes are folded ({}); a CTA has all of {TILE_MODES} at most: make one \
+             mode of those that lie behind one another in memory, or fold in two kernels",
+            folded.len(),
+            folded.join(", ")
+        );
+        let whole = 0..spec.compute.formula.text.trim_end().len();
+        return chooser.violate_formula(CODE, message, whole);
+    }
+    if tile.len() != TILE_MODES {
+        let modes = spec.compute.visited();
+        let message = format!(
+            "cta_tile has extents along {} of {} modes ({}); a tile of rows cuts {TILE_MODES}, and \
+             a CTA has one coordinate along each of the others: name {TILE_MODES} modes, such as \
+             {{ {example} }}",
+            tile.len(),
+            modes.len(),
+            tile.join(", "),
+        );
+        return chooser.violate("tile-modes", message);
+    }
+    for mode in folded
+        .iter()
+        .filter(|mode| !tile.iter().any(|cut| cut == **mode))
+    {
+        let message = format!(
+            "cta_tile has no extent along {mode}, which is folded, so that a CTA has all of it: \
+             use {{ {example} }}"
+        );
+        chooser.violate("tile-modes", message);
+    }
+}
+
+/// Refuses outputs that have none of a mode which is not folded either.
+pub(super) fn check_outputs(spec: &Spec, chooser: &mut Chooser<'_>) {
+    let folded = folded(spec);
+    let modes = spec.compute.visited().into_iter();
+    let modes: Vec<&str> = modes.filter(|mode| !folded.contains(mode)).collect();
+    for output in spec.operands.iter().filter(|one| one.is_written()) {
+        let along = |axis: usize| spec.modes_along(output, axis);
+        let mut own: Vec<&str> = (0..output.axes.len()).flat_map(along).collect();
+        own.extend(combined_along(spec, &output.name));
+        let lacks = |mode: &&&str| !own.contains(*mode);
+        for mode in modes.iter().filter(lacks) {
+            let name = &output.name;
+            let message = format!(
+                "compute: {name} has no mode {mode}, which is not folded, so that CTAs of every \
+                 {mode} would write all of it: compute {name} in a kernel of its own"
+            );
+            chooser.violate_formula(CODE, message, written(spec, name));
+        }
+    }
+}
+
+/// The modes that values are folded along which are combined with what an output held.
+fn combined_along<'s>(spec: &'s Spec, name: &str) -> Vec<&'s str> {
+    let folded = writer(spec, name).map_or(&[][..], |statement| &statement.folded);
+    let modes = &spec.compute.formula.modes;
+    let named = folded.iter().filter_map(|mode| modes.get(*mode));
+    named.map(|mode| mode.name.as_str()).collect()
+}
+
+/// Where an output is written.
+fn written(spec: &Spec, name: &str) -> Range<usize> {
+    writer(spec, name).map_or(0..0, |statement| statement.span.clone())
+}
+
+fn writer<'s>(spec: &'s Spec, name: &str) -> Option<&'s Statement> {
+    let formula = &spec.compute.formula;
+    let mut statements = formula.statements.iter();
+    statements.find(|one| formula.name(one.target) == name)
+}
+
+/// The modes that are folded, each once.
+fn folded(spec: &Spec) -> Vec<&str> {
+    let formula = &spec.compute.formula;
+    let Form::Rows(rows) = &spec.compute.form else {
+        return Vec::new();
+    };
+    let folds = rows.folds.iter();
+    let folds = folds.filter(|site| !atomics::is_by_sign(formula, site));
+    let modes = folds.flat_map(|site| &site.modes);
+    let mut names = Vec::new();
+    for mode in modes.filter_map(|mode| formula.modes.get(*mode)) {
+        if !names.contains(&mode.name.as_str()) {
+            names.push(mode.name.as_str());
+        }
+    }
+    names
+}
+
+/// Modes that a tile does well to cut: what is folded, then those that outputs and inputs are
+/// contiguous along, then the last ones of outputs.
+fn wanted(spec: &Spec) -> [String; TILE_MODES] {
+    let along = |operand: &Operand, axis: usize| {
+        let modes = spec.modes_along(operand, axis).into_iter();
+        modes.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let contiguous = |operand: &Operand| {
+        let axis = operand.contiguous_axis();
+        axis.map_or(Vec::new(), |axis| along(operand, axis))
+    };
+    let by_writing = |is: bool| {
+        spec.operands
+            .iter()
+            .filter(move |one| one.is_written() == is)
+    };
+    let last = by_writing(true).flat_map(|output| {
+        let axes = (0..output.axes.len()).rev();
+        axes.flat_map(|axis| along(output, axis))
+            .collect::<Vec<_>>()
+    });
+    let mut all: Vec<String> = folded(spec).into_iter().map(str::to_owned).collect();
+    let matrices = by_writing(false).filter(|operand| operand.axes.len() >= TILE_MODES);
+    let operands = by_writing(true).chain(matrices);
+    all.extend(operands.flat_map(contiguous));
+    all.extend(last);
+    all.extend(spec.compute.visited().into_iter().map(str::to_owned));
+    let first = all.first().cloned().unwrap_or_default();
+    let second = all.into_iter().find(|mode| *mode != first);
+    [second.unwrap_or_default(), first]
+}

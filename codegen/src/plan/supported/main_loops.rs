@@ -1,0 +1,284 @@
+//! Which keys speak of which way of making a kernel.
+//!
+//! A key that a way does not read is refused, so that a spec never says what its kernel is not and
+//! a tuning space never has one kernel twice. Keys without a row are read by every way.
+
+use std::collections::BTreeSet;
+
+use crate::plan::data::model::Plan;
+use crate::plan::data::moves::Hop;
+use crate::plan::instructions::choose::Chooser;
+use crate::spec::model::{Auto, Passes, Role, Spec};
+
+/// A way of making a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::plan) enum Way {
+    /// Maps.
+    Mapped,
+    /// Folds, with maps of their results.
+    Folded,
+    /// A gemm that loads element by element.
+    Synchronous,
+    /// A gemm with asynchronous copies, whose warps are all alike.
+    Multistage,
+    /// A gemm whose warps load or compute.
+    Specialized,
+}
+
+impl Way {
+    /// The way of a kernel without products.
+    pub fn of_rows(plan: &Plan) -> Way {
+        match plan.folds().next() {
+            Some(_) => Way::Folded,
+            None => Way::Mapped,
+        }
+    }
+}
+
+/// Ways that do not read a key.
+struct Row {
+    /// The key; `{a}` stands for the name of the operand of that role.
+    key: &'static str,
+    /// Ways that do not read it.
+    unread: &'static [Way],
+    /// Only where that key has that value.
+    when: Option<(&'static str, &'static str)>,
+    /// Values that say what those ways do anyway.
+    but: &'static [&'static str],
+    /// What the key is for.
+    purpose: &'static str,
+    /// How to have it read.
+    way_out: &'static str,
+}
+
+const ROWWISE: &[Way] = &[Way::Mapped, Way::Folded];
+const UNFOLDED: &[Way] = &[Way::Mapped];
+const ALIKE: &[Way] = &[Way::Synchronous, Way::Multistage];
+const SPECIALIZED: &[Way] = &[Way::Specialized];
+const PAST_SMEM: &[Way] = &[Way::Mapped, Way::Folded, Way::Synchronous, Way::Multistage];
+
+const ROLES: &str = "warp-specialized kernels";
+const TAKE_ROLES: &str = "use arch sm_90a and pipeline.schedule cooperative";
+const WARPS_ALIKE: &str = "kernels whose warps are all alike";
+const TAKE_ALIKE: &str = "use pipeline.schedule multistage";
+const ELEMENTS: &str = "kernels that load element by element";
+const STORED_BOXES: &str = "results that leave through shared memory, as those of warp-specialized \
+                            kernels do";
+
+const fn row(key: &'static str, unread: &'static [Way], why: [&'static str; 2]) -> Row {
+    let [purpose, way_out] = why;
+    Row {
+        key,
+        unread,
+        when: None,
+        but: &[],
+        purpose,
+        way_out,
+    }
+}
+
+impl Row {
+    const fn but(self, but: &'static [&'static str]) -> Row {
+        Row { but, ..self }
+    }
+
+    const fn when(self, key: &'static str, value: &'static str) -> Row {
+        Row {
+            when: Some((key, value)),
+            ..self
+        }
+    }
+
+    fn refuses(&self, way: Way, said: &[(String, String)], value: &str) -> bool {
+        let has = |(key, value): (&str, &str)| said.iter().any(|(k, v)| k == key && v == value);
+        self.unread.contains(&way) && !self.but.contains(&value) && self.when.is_none_or(has)
+    }
+}
+
+static ROWS: &[Row] = &[
+    row("cluster", ALIKE, [ROLES, TAKE_ROLES]),
+    row("scheduler.kind", ALIKE, [ROLES, TAKE_ROLES]).but(&["single"]),
+    row("scheduler.ctas", ALIKE, [ROLES, TAKE_ROLES]),
+    row("scheduler.launch", ALIKE, [ROLES, TAKE_ROLES]).but(&["plain"]),
+    row("pipeline.in_flight", ALIKE, [ROLES, TAKE_ROLES]),
+    row("pipeline.producer_registers", ALIKE, [ROLES, TAKE_ROLES]),
+    row(
+        "scheduler.ctas",
+        SPECIALIZED,
+        ["persistent grids", "use scheduler.kind persistent"],
+    )
+    .when("scheduler.kind", "single"),
+    row(
+        "min_ctas_per_sm",
+        SPECIALIZED,
+        [
+            "kernels whose warps are all alike, a warp-specialized one has the registers of an SM \
+             to itself",
+            "use 1",
+        ],
+    )
+    .but(&["1"]),
+    row("mma.permutation", SPECIALIZED, [WARPS_ALIKE, TAKE_ALIKE]),
+    row("copy.{a}.s2r", SPECIALIZED, [WARPS_ALIKE, TAKE_ALIKE]),
+    row("copy.{b}.s2r", SPECIALIZED, [WARPS_ALIKE, TAKE_ALIKE]),
+    row("copy.{a}.g2r", SPECIALIZED, [ELEMENTS, TAKE_ALIKE]),
+    row("copy.{b}.g2r", SPECIALIZED, [ELEMENTS, TAKE_ALIKE]),
+    row(
+        "copy.{a}.g2r",
+        &[Way::Multistage],
+        [ELEMENTS, "take copy.{b}.g2s away"],
+    ),
+    row(
+        "copy.{b}.g2r",
+        &[Way::Multistage],
+        [ELEMENTS, "take copy.{a}.g2s away"],
+    ),
+    row(
+        "copy.{d}.r2s",
+        PAST_SMEM,
+        [STORED_BOXES, "use copy.{d}.r2g"],
+    ),
+    row(
+        "copy.{d}.s2g",
+        PAST_SMEM,
+        [STORED_BOXES, "use copy.{d}.r2g"],
+    ),
+    row("swizzle.{d}", PAST_SMEM, [STORED_BOXES, "use none"]).but(&["none"]),
+    row(
+        "swizzle.{d}",
+        SPECIALIZED,
+        [
+            "tiles in shared memory that a spec lays out, the width of {d}'s staging buffers \
+             decides on theirs",
+            "use auto",
+        ],
+    ),
+    row(
+        "scheduler.passes",
+        UNFOLDED,
+        ["kernels that fold along a mode", "use one"],
+    )
+    .but(&["one"]),
+    row(
+        "pipeline.stages",
+        ROWWISE,
+        [
+            "products of matrices, a copy has one tile in flight",
+            "use auto",
+        ],
+    ),
+];
+
+/// Notes what the spec says that its way does not read.
+pub(in crate::plan) fn check(spec: &Spec, chooser: &mut Chooser<'_>, way: Way) {
+    let said = spec.said();
+    let several = matches!(
+        spec.scheduler.passes,
+        Auto::Given(Passes::Many | Passes::Alternating)
+    );
+    for (key, value) in &said {
+        if hop_of(key).is_some_and(|(_, hop)| hop == Hop::G2rLast.name()) && !several {
+            let message = format!(
+                "{key} is for the last of several passes over rows: use scheduler.passes many, or \
+                 leave it out"
+            );
+            chooser.violate("schedule", message);
+        }
+        let rows = ROWS
+            .iter()
+            .filter(|row| chooser.keys.filled(row.key) == *key);
+        let refusing = rows.filter(|row| row.refuses(way, &said, value));
+        for row in refusing.collect::<Vec<_>>() {
+            let message = format!(
+                "{key} is for {}: {}, or leave it out",
+                row.purpose,
+                way_out(chooser, row.way_out)
+            );
+            let message = chooser.keys.filled(&message);
+            chooser.violate("schedule", message);
+        }
+    }
+    beside(spec, chooser, way, &said);
+}
+
+/// A way out, where the architecture is one of those that it asks for.
+fn way_out(chooser: &Chooser<'_>, otherwise: &'static str) -> &'static str {
+    match otherwise == TAKE_ROLES && chooser.multiplies_smem(chooser.arch) {
+        true => "use pipeline.schedule cooperative",
+        false => otherwise,
+    }
+}
+
+/// The operand and the hop that a key of `copy` is of.
+fn hop_of(key: &str) -> Option<(&str, &str)> {
+    key.strip_prefix("copy.")?.split_once('.')
+}
+
+/// Notes hops that the spec speaks of and that no operand makes.
+pub(in crate::plan) fn check_hops(spec: &Spec, chooser: &mut Chooser<'_>, plan: &Plan) {
+    for (key, _) in spec.said() {
+        let Some((name, hop)) = hop_of(&key) else {
+            continue;
+        };
+        let own = |operand: &str, made: Hop| (operand == name).then(|| made.name());
+        let steps = plan
+            .steps
+            .iter()
+            .filter_map(|step| own(&step.operand, step.hop));
+        let boxes = plan
+            .box_copies()
+            .filter_map(|copy| own(&copy.operand, copy.hop));
+        let made: BTreeSet<&str> = steps.chain(boxes).collect();
+        if !made.contains(hop) {
+            let made = Vec::from_iter(made).join(", ");
+            let message = format!(
+                "{key} is no hop of this kernel, which moves {name} by {made}: leave it out"
+            );
+            chooser.violate("schedule", message);
+        }
+    }
+}
+
+/// Notes swizzles of what stays out of shared memory, in a kernel without products.
+pub(in crate::plan) fn check_swizzles(spec: &Spec, chooser: &mut Chooser<'_>, plan: &Plan) {
+    for (key, value) in spec.said() {
+        let Some(name) = key.strip_prefix("swizzle.") else {
+            continue;
+        };
+        // Another row speaks of the output.
+        let of_output = name == plan.named(Role::Output);
+        if value != "none" && !of_output && plan.smem_tile(name).is_none() {
+            let message = format!(
+                "{key} is for copies through shared memory: name copy.{name}.g2s, or leave it out"
+            );
+            chooser.violate("schedule", message);
+        }
+    }
+}
+
+/// Notes what the spec says of shared memory about operands of an epilogue that stay out of it.
+fn beside(spec: &Spec, chooser: &mut Chooser<'_>, way: Way, said: &[(String, String)]) {
+    for operand in spec.operands.iter().filter(|one| one.role == Role::Beside) {
+        let name = &operand.name;
+        let through = [Hop::G2s, Hop::S2r].map(|hop| (name.as_str(), hop.name()));
+        let of_slots = |key: &str| hop_of(key).is_some_and(|hop| through.contains(&hop));
+        let asked = said.iter().any(|(key, _)| of_slots(key));
+        for (key, value) in said {
+            let swizzled = *key == format!("swizzle.{name}") && value != "none";
+            let message = if of_slots(key) && way != Way::Specialized {
+                format!(
+                    "{key} is for what boxes bring to the epilogue of {ROLES}: {}, or leave it out",
+                    way_out(chooser, TAKE_ROLES)
+                )
+            } else if swizzled && !(asked && way == Way::Specialized) {
+                format!(
+                    "{key} is for what boxes bring to the epilogue of {ROLES}: name \
+                     copy.{name}.g2s, or leave it out"
+                )
+            } else {
+                continue;
+            };
+            chooser.violate("schedule", message);
+        }
+    }
+}

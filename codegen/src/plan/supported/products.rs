@@ -1,0 +1,334 @@
+//! What of products is not generated yet: sums that are no product of two matrices, or of one with
+//! several side by side, and epilogues that are no map of their elements.
+
+use tilewright_formula::affine::ModeId;
+use tilewright_formula::form::{Chain, Contraction, FoldSite};
+use tilewright_formula::syntax::Combine;
+use tilewright_formula::{ExprKind, Extent, Formula, Source, Statement};
+
+use super::{Misfit, elementwise, fold};
+use crate::error::Violation;
+use crate::plan::supported::atomics::{self, Along};
+use crate::plan::supported::limitations::{self, Limit};
+use crate::spec::{Columns, LEAST_BLOCK, Planes};
+
+/// Most products side by side: as many as one mma that reads shared memory has columns for.
+const MOST_PLANES: i64 = 32;
+
+/// Why the modes of constant extent beside the rows and columns of a product do not tell products
+/// apart: one refusal, whatever else follows from it.
+pub(super) fn side_by_side(formula: &Formula, found: &Contraction) -> Option<Violation> {
+    let facts = |mode: &ModeId| formula.modes.get(*mode);
+    let of_results = Columns::of(formula, found).all;
+    let constant = |mode: &ModeId| match facts(mode)?.extent {
+        Extent::Constant(extent) if !of_results.contains(mode) => {
+            Some((facts(mode)?.name.as_str(), extent))
+        }
+        _ => None,
+    };
+    let [rows, columns, batch] = [&found.rows, &found.columns, &found.batch];
+    let beside =
+        |modes: &[ModeId]| modes.len() > 1 && modes.iter().any(|one| constant(one).is_some());
+    let of_rows = beside(rows).then_some(rows);
+    let of_columns = beside(columns).then_some(columns);
+    let all = of_rows.into_iter().chain(of_columns).chain([batch]);
+    let all: Vec<(&str, i64)> = all.flatten().filter_map(constant).collect();
+    let (mode, count) = *all.first()?;
+    let named = |modes: &[ModeId]| match modes
+        .iter()
+        .filter(|mode| constant(mode).is_none())
+        .filter_map(facts)
+        .collect::<Vec<_>>()[..]
+    {
+        [one] => Some(one.name.as_str()),
+        _ => None,
+    };
+    let is_of = |modes: &[ModeId]| modes.iter().filter_map(constant).any(|one| one.0 == mode);
+    let (limit, what) = if let Some((mode, _)) = all.iter().find(|(_, count)| *count == 1) {
+        let what = format!(
+            "is 1 and tells no products apart: take {mode} out of `modes` and of the formula"
+        );
+        (&limitations::PLANE_ONE, what)
+    } else if let Some((other, _)) = all.get(1) {
+        let what = format!(
+            "and modes.{other} both tell products apart, and one mode may: make one of them, as \
+             the operands lie in memory"
+        );
+        (&limitations::PLANE_MODES, what)
+    } else if is_of(batch) {
+        let what = format!(
+            "is {count}, and both factors have it: products side by side have one left factor: let \
+             only the right one have {mode}, or launch a kernel for each"
+        );
+        (&limitations::PLANE_BOTH, what)
+    } else if is_of(rows) {
+        let (first, second) = (named(rows)?, named(columns)?);
+        let output = formula.name(Source::Operand(*found.outputs.first()?));
+        let what = format!(
+            "is {count} and tells products apart whose left factor has it, for {first} comes first \
+             in {output}: write {output}[{second},{first}], or let the factor with {second} have \
+             {mode}"
+        );
+        (&limitations::PLANE_LEFT, what)
+    } else if count > MOST_PLANES {
+        let what = format!(
+            "is {count}: at most {MOST_PLANES} products are computed side by side: use \
+             {MOST_PLANES} at most, and a kernel for each part"
+        );
+        (&limitations::PLANES, what)
+    } else {
+        return None;
+    };
+    let (mode, _) = all.iter().find(|(_, count)| *count == 1).unwrap_or(&all[0]);
+    Some(Violation {
+        keys: vec![format!("modes.{mode}")],
+        ..Violation::new(limit.code, format!("modes.{mode} {what}"))
+    })
+}
+
+/// What a contraction does beyond a product of two matrices.
+pub(super) fn of_contraction(
+    formula: &Formula,
+    found: &Contraction,
+    planes: Option<&Planes>,
+) -> Vec<Misfit> {
+    let mut misfits = sum(formula, found, planes);
+    let statement = |at: &usize| formula.statements.get(*at);
+    for one in found.prologue.iter().filter_map(statement) {
+        misfits.push(Misfit {
+            part: one.span.clone(),
+            what: "this computes a factor of the product".into(),
+            limit: &limitations::PROLOGUE,
+        });
+    }
+    if let Some(parts) = &found.parts {
+        misfits.push(Misfit {
+            part: parts.sum.span.clone(),
+            what: format!(
+                "`{}` adds scaled parts of the sum",
+                fold(&parts.sum, formula)
+            ),
+            limit: &limitations::SCALED_PARTS,
+        });
+    }
+    let of_parts = found.parts.as_ref().map(|parts| parts.sum.statement);
+    let behind = found.epilogue.iter().chain([&found.sum.statement]);
+    let behind = behind.filter(|at| Some(**at) != of_parts);
+    let plane = planes.and_then(|planes| formula.mode(&planes.mode));
+    let modes = found.rows.iter().chain(&found.columns).copied();
+    let modes = Along {
+        cut: modes.filter(|mode| Some(*mode) != plane).collect(),
+        whole: Vec::new(),
+    };
+    for one in behind.filter_map(statement) {
+        misfits.extend(elementwise(formula, one, (&modes, plane)));
+        let factor = found.factors[1].operand;
+        misfits.extend(
+            plane
+                .into_iter()
+                .flat_map(|mode| along(formula, one, mode, factor)),
+        );
+    }
+    misfits.extend(atomics::read_again(formula));
+    // Rows and columns are those of an output that is written: what follows from another misleads.
+    if let Some(alone) = atomics::alone(formula) {
+        misfits.push(alone);
+        return misfits;
+    }
+    // What is combined with an output was judged by its statement.
+    misfits.extend(folds(formula, found));
+    misfits.extend(no_results(formula, found));
+    misfits
+}
+
+/// Outputs none of which has an element for each result: tiles are those of one that has.
+fn no_results(formula: &Formula, found: &Contraction) -> Option<Misfit> {
+    let columns = Columns::of(formula, found);
+    let modes = || {
+        found
+            .rows
+            .iter()
+            .copied()
+            .chain(columns.all.iter().copied())
+    };
+    let mut writers = found.outputs.iter().filter_map(|at| {
+        let writer = formula.writer(Source::Operand(*at))?;
+        formula.statements.get(writer)
+    });
+    let has_all = |one: &Statement| modes().all(|mode| one.loops.contains(&mode));
+    let first = writers.clone().find(|one| one.combine == Combine::Set)?;
+    if columns.tile.is_none() || writers.any(has_all) {
+        return None;
+    }
+    let names: Vec<&str> = modes()
+        .filter_map(|mode| formula.modes.get(mode))
+        .map(|mode| mode.name.as_str())
+        .collect();
+    Some(Misfit {
+        part: first.span.clone(),
+        what: format!("no output has an element for each ({})", names.join(",")),
+        limit: &limitations::NO_RESULTS,
+    })
+}
+
+/// Folds of results along other than the columns that a tile has.
+fn folds(formula: &Formula, found: &Contraction) -> Vec<Misfit> {
+    let columns = Columns::of(formula, found);
+    let behind = |site: &FoldSite| {
+        found.epilogue.contains(&site.statement) || site.statement == found.sum.statement
+    };
+    let along_columns = |site: &FoldSite| {
+        behind(site) && matches!(site.modes.as_slice(), [mode] if Some(*mode) == columns.tile)
+    };
+    // What is combined with an output was judged by its statement.
+    let by_sign = |site: &&FoldSite| atomics::is_by_sign(formula, site);
+    let others = found.folds.iter().filter(|site| !by_sign(site));
+    let misfit = |site: &FoldSite| {
+        let text = fold(site, formula);
+        let (what, limit) = match columns.blocks {
+            Some(blocks) if site.modes.contains(&blocks) => (
+                format!(
+                    "`{text}` folds results of the product across the blocks along {}",
+                    formula.modes[blocks].name
+                ),
+                &limitations::FOLD_BLOCKS,
+            ),
+            _ => (
+                format!(
+                    "`{text}` folds results of the product along other than its columns{}",
+                    site.modes
+                        .iter()
+                        .find_map(|mode| no_block(formula, *mode))
+                        .unwrap_or_default()
+                ),
+                &limitations::FOLD_ROWS,
+            ),
+        };
+        Misfit {
+            part: site.span.clone(),
+            what,
+            limit,
+        }
+    };
+    others
+        .filter(|site| !along_columns(site))
+        .map(misfit)
+        .collect()
+}
+
+/// What the statement with the sum does beyond it, and what of the sum is no product of matrices.
+fn sum(formula: &Formula, found: &Contraction, planes: Option<&Planes>) -> Vec<Misfit> {
+    let mut misfits = Vec::new();
+    let names = |modes: &[usize]| {
+        let names = modes.iter().filter_map(|mode| formula.modes.get(*mode));
+        let names: Vec<&str> = names.map(|mode| mode.name.as_str()).collect();
+        names.join(", ")
+    };
+    let mut of_sum = |what: String, limit: &'static Limit| {
+        misfits.push(Misfit {
+            part: found.sum.span.clone(),
+            what,
+            limit,
+        });
+    };
+    let is_plane = |mode: &ModeId| {
+        let name = formula.modes.get(*mode).map(|mode| &mode.name);
+        planes.is_some_and(|planes| Some(&planes.mode) == name)
+    };
+    let blocks = Columns::of(formula, found).blocks;
+    let is_apart = |mode: &ModeId| is_plane(mode) || blocks == Some(*mode);
+    let columns = found.columns.iter().filter(|mode| !is_apart(mode));
+    let columns: Vec<ModeId> = columns.copied().collect();
+    let along = [
+        ("rows", &found.rows),
+        ("columns", &columns),
+        ("summed", &found.summed),
+    ];
+    if !found.batch.is_empty() && found.parts.is_none() {
+        let what = format!("this sum is made anew along {}", names(&found.batch));
+        of_sum(what, &limitations::BATCH);
+    }
+    for (what, modes) in along.iter().filter(|(_, modes)| modes.len() != 1) {
+        let count = modes.len();
+        let what = format!("{count} modes of this sum are {what} ({})", names(modes));
+        of_sum(what, &limitations::PRODUCT_MODES);
+    }
+    let factors = found.factors.iter().filter(|one| one.operand.is_none());
+    for value in factors.flat_map(|factor| &factor.values) {
+        // What is read at other places is told by its modes, a local by its own statement.
+        if !matches!(value.kind, ExprKind::Read { .. }) {
+            misfits.push(Misfit {
+                part: value.span.clone(),
+                what: "this factor is no element of an operand".into(),
+                limit: &limitations::FACTOR,
+            });
+        }
+    }
+    misfits
+}
+
+/// Why a mode of constant extent is none of blocks of columns, where it is too short.
+fn no_block(formula: &Formula, mode: ModeId) -> Option<String> {
+    match formula.modes.get(mode)?.extent {
+        Extent::Constant(extent) if extent < LEAST_BLOCK => Some(format!(
+            ", as {extent} columns are no block, which has {LEAST_BLOCK} or more"
+        )),
+        _ => None,
+    }
+}
+
+/// What a statement writes and reads along the mode that tells products apart, but the factor.
+fn along(
+    formula: &Formula,
+    statement: &Statement,
+    plane: ModeId,
+    factor: Option<usize>,
+) -> Vec<Misfit> {
+    let short = no_block(formula, plane).unwrap_or_default();
+    let misfit = |source: Source, part: &std::ops::Range<usize>, does: &str| Misfit {
+        part: part.clone(),
+        what: format!(
+            "{} is {does} along {}, which tells products apart{short}",
+            formula.name(source),
+            formula.modes[plane].name
+        ),
+        limit: &limitations::PLANE_BESIDE,
+    };
+    let mut misfits = Vec::new();
+    if matches!(statement.target, Source::Operand(_)) && statement.loops.contains(&plane) {
+        misfits.push(misfit(statement.target, &statement.span, "written"));
+    }
+    statement.value.visit(&mut |expr| match expr.kind {
+        ExprKind::Read { source, .. }
+            if matches!(source, Source::Operand(at) if Some(at) != factor)
+                && expr.free >> plane & 1 == 1 =>
+        {
+            misfits.push(misfit(source, &expr.span, "read"));
+        }
+        _ => {}
+    });
+    misfits
+}
+
+/// What a chain does beyond its first product.
+pub(super) fn of_chain(formula: &Formula, chain: &Chain) -> Vec<Misfit> {
+    let mut misfits: Vec<Misfit> = Vec::new();
+    for site in &chain.normalizer {
+        misfits.push(Misfit {
+            part: site.span.clone(),
+            what: format!("`{}` folds rows of a product", fold(site, formula)),
+            limit: &limitations::FOLDED_PRODUCT,
+        });
+    }
+    for (number, found) in ["first", "second"]
+        .iter()
+        .zip([&chain.first, &chain.second])
+    {
+        misfits.push(Misfit {
+            part: found.sum.span.clone(),
+            what: format!("this is the {number} of two sums of products"),
+            limit: &limitations::TWO_PRODUCTS,
+        });
+    }
+    misfits
+}

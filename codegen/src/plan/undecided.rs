@@ -1,0 +1,72 @@
+//! The plan of a point of which nothing is decided yet.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::plan::data::model::Plan;
+use crate::plan::data::moves::Rows;
+use crate::plan::work_tiles::Work;
+use crate::spec::model::{Auto, LaunchKind, Point, SchedulerKind, Spec};
+
+/// A plan with the point's own values and nothing decided.
+pub(super) fn undecided(point: &Point, threads: u32) -> Plan {
+    let spec = &point.spec;
+    Plan {
+        id: point.id.clone(),
+        name: spec.name.clone(),
+        entry: entry_name(&point.id),
+        computes: Arc::clone(&spec.compute),
+        arch: spec.arch,
+        operands: spec.operands.clone(),
+        accumulator: spec.accumulator,
+        modes: spec.modes().to_vec(),
+        cta_tile: spec.cta_tile.clone(),
+        threads,
+        min_ctas_per_sm: match spec.min_ctas_per_sm {
+            Auto::Given(ctas) => Some(ctas),
+            Auto::Auto => None,
+        },
+        launch: (spec.scheduler.launch).unwrap_or_else(|| match spec.arch.overlaps_launches() {
+            true => LaunchKind::Programmatic,
+            false => LaunchKind::Plain,
+        }),
+        stages: 0,
+        work: one_tile_each(spec),
+        smem: Vec::new(),
+        stage_bytes: 0,
+        smem_bytes: 0,
+        steps: Vec::new(),
+        rows: Rows::Held,
+        roles: None,
+        sync: BTreeMap::new(),
+        mma: None,
+        epilogue: None,
+        flow: None,
+        assumptions: Vec::new(),
+        choices: Vec::new(),
+        taken: Vec::new(),
+    }
+}
+
+/// One output tile for each CTA, which stands alone.
+fn one_tile_each(spec: &Spec) -> Work {
+    let modes = spec.modes().iter().cloned();
+    Work {
+        tile: modes.zip(spec.cta_tile.iter().copied()).collect(),
+        outer: spec.compute.outer_modes(),
+        in_blocks: spec.compute.blocks().is_some(),
+        raster: (spec.scheduler.raster).unwrap_or_else(|| spec.form().facts().raster),
+        kind: SchedulerKind::Single,
+        ctas: None,
+        held: [false; 2],
+        shared_by: 1,
+        cluster: None,
+    }
+}
+
+/// The point's name as a PTX identifier.
+fn entry_name(id: &str) -> String {
+    id.chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+        .collect()
+}

@@ -1,0 +1,286 @@
+//! What a kernel computes of the elements of its tile, step after step: tiles in registers, each
+//! made once, by a load, a map, a fold or the sums of a product.
+//!
+//! Comes in: a formula and the two modes of the tile. Goes out: nodes in the order of evaluation,
+//! as decisions of a plan hold them; which registers hold what is decided where the steps are.
+
+mod reductions;
+
+use std::collections::HashMap;
+
+use tilewright_formula::affine::ModeId;
+use tilewright_formula::form::FoldSite;
+use tilewright_formula::{Expr, ExprKind, Formula, Index, Source, Statement, ValueType};
+
+use crate::dtype::DType;
+use crate::plan::data::combining::{Combining, fold_of};
+use crate::plan::data::folds::Combination;
+use crate::plan::data::values::{Does, Flow, Node};
+use crate::spec::Planes;
+
+/// The nodes of those statements, over a tile of two modes; the fold there is a product's.
+pub(in crate::plan) fn of<'f>(
+    formula: &'f Formula,
+    statements: impl IntoIterator<Item = &'f Statement>,
+    modes: [Option<ModeId>; 2],
+    sum: Option<&FoldSite>,
+    planes: Option<&Planes>,
+) -> Flow {
+    let plane = planes.and_then(|planes| formula.mode(&planes.mode));
+    let mut growing = Growing {
+        formula,
+        modes,
+        sum: sum.cloned(),
+        plane: plane.map(|mode| (mode, 0)),
+        planes: planes.map_or(1, |planes| planes.count),
+        flow: Flow::default(),
+        known: HashMap::new(),
+    };
+    for statement in statements {
+        let along = plane.is_some_and(|mode| statement.loops.contains(&mode));
+        let count = planes.filter(|_| along).map_or(1, |planes| planes.count);
+        for number in 0..count {
+            growing.plane = plane.map(|mode| (mode, number));
+            growing.statement(statement);
+        }
+    }
+    growing.flow
+}
+
+struct Growing<'f> {
+    formula: &'f Formula,
+    modes: [Option<ModeId>; 2],
+    sum: Option<FoldSite>,
+    /// The mode that tells planes apart, and the one that is made.
+    plane: Option<(ModeId, i64)>,
+    /// How many there are.
+    planes: i64,
+    flow: Flow,
+    /// Nodes by what they are of, and the plane.
+    known: HashMap<(Source, i64), usize>,
+}
+
+impl Growing<'_> {
+    fn statement(&mut self, statement: &Statement) {
+        let formula = self.formula;
+        let mut from = Vec::new();
+        let value = self.over_nodes(&statement.value, &mut from);
+        let mut name = formula.name(statement.target).to_owned();
+        let keeps = self.keeps(statement.loops.iter().chain(&statement.folded).copied());
+        let plane = match self.plane {
+            Some((mode, number)) if statement.loops.contains(&mode) => {
+                name = Planes::name(formula, &name, number);
+                number
+            }
+            _ => 0,
+        };
+        let (value, dtype, stored) = match statement.target {
+            Source::Operand(_) => (value, formula.dtype(statement.target), Some(name.clone())),
+            Source::Local(local) => {
+                let dtype = formula.locals[local].dtype;
+                let (value, dtype) = as_held(value, dtype);
+                (value, dtype, None)
+            }
+        };
+        // Another name of what is there is no tile of its own.
+        if let (ExprKind::Parameter(_), [node], None) = (&value.kind, from.as_slice(), &stored)
+            && (self.flow.nodes[*node].dtype, self.flow.nodes[*node].keeps) == (dtype, keeps)
+        {
+            self.known.insert((statement.target, plane), *node);
+            return;
+        }
+        let table = self.table(&statement.left);
+        let at = self.push(name, keeps, dtype, Does::Map(value, from));
+        self.flow.nodes[at].stored = stored;
+        self.flow.nodes[at].combined = self.combining(statement, dtype);
+        self.flow.nodes[at].table = table;
+        self.known.insert((statement.target, plane), at);
+    }
+
+    /// How a statement combines values of that type with what its output holds.
+    fn combining(&mut self, statement: &Statement, dtype: DType) -> Option<usize> {
+        let fold = fold_of(statement.combine)?;
+        self.flow.combinings.push(Combining {
+            how: Combination {
+                fold,
+                dtype,
+                code: None,
+            },
+            operand: self.formula.name(statement.target).to_owned(),
+            lanes: 0,
+            repeats: [false; 2],
+            in_order: None,
+        });
+        Some(self.flow.combinings.len() - 1)
+    }
+
+    /// Which of the tile's modes are among those.
+    fn keeps(&self, modes: impl Iterator<Item = ModeId> + Clone) -> [bool; 2] {
+        self.modes
+            .map(|mode| mode.is_some_and(|mode| modes.clone().any(|one| one == mode)))
+    }
+
+    fn push(&mut self, name: String, keeps: [bool; 2], dtype: DType, does: Does) -> usize {
+        self.flow.nodes.push(Node {
+            name,
+            keeps,
+            dtype,
+            does,
+            held: [None; 2],
+            element: [None, None],
+            late: false,
+            staged: None,
+            stored: None,
+            combined: None,
+            table: None,
+        });
+        self.flow.nodes.len() - 1
+    }
+
+    /// The expression over nodes: what it reads and folds becomes a parameter.
+    fn over_nodes(&mut self, expr: &Expr, from: &mut Vec<usize>) -> Expr {
+        let mut list = |this: &mut Self, arguments: &[Expr]| -> Vec<Expr> {
+            let arguments = arguments.iter();
+            arguments.map(|one| this.over_nodes(one, from)).collect()
+        };
+        let kind = match &expr.kind {
+            ExprKind::Read { source, indices } => {
+                let node = self.source(*source, indices);
+                parameter(from, node)
+            }
+            ExprKind::Coordinate(mode) => match self.plane {
+                Some((plane, number)) if plane == *mode => ExprKind::Integer(number),
+                _ => expr.kind.clone(),
+            },
+            ExprKind::Size(mode) if self.plane.is_some_and(|(plane, _)| plane == *mode) => {
+                ExprKind::Integer(self.planes)
+            }
+            ExprKind::Fold {
+                fold,
+                modes,
+                dtype,
+                body,
+            } => {
+                let is_sum = self.sum.as_ref().is_some_and(|sum| sum.span == expr.span);
+                if !is_sum {
+                    return self.fold(expr, (*fold, modes, *dtype), body, from);
+                }
+                let plane = self.plane.map_or(0, |(_, number)| number as usize);
+                let alone = self.sum_name(expr);
+                let name = match self.plane {
+                    Some((_, number)) => Planes::name(self.formula, alone, number),
+                    None => alone.to_owned(),
+                };
+                let node = self.push(name, [true; 2], *dtype, Does::Sum(plane));
+                parameter(from, node)
+            }
+            ExprKind::Apply { op, arguments } => ExprKind::Apply {
+                op: *op,
+                arguments: list(self, arguments),
+            },
+            ExprKind::Call {
+                function,
+                arguments,
+                inside,
+            } => ExprKind::Call {
+                function,
+                arguments: list(self, arguments),
+                inside: inside.clone(),
+            },
+            ExprKind::Cast { to, value } => ExprKind::Cast {
+                to: *to,
+                value: Box::new(self.over_nodes(value, from)),
+            },
+            other => other.clone(),
+        };
+        Expr {
+            kind,
+            ..expr.clone()
+        }
+    }
+
+    /// The node of an operand's or an intermediate's elements at that place, the only one that it
+    /// is read at in a plane.
+    fn source(&mut self, source: Source, indices: &[Index]) -> usize {
+        let plane = self.plane_of(source, indices);
+        if let Some(known) = self.known.get(&(source, plane)) {
+            return *known;
+        }
+        let formula = self.formula;
+        let table = self.table(indices);
+        let name = formula.name(source).to_owned();
+        let free = indices.iter().map(|index| index.free(&formula.modes));
+        let free = free.fold(0, |all, modes| all | modes);
+        let keeps = self.keeps((0..64).filter(|mode| free >> mode & 1 == 1));
+        let dtype = formula.dtype(source);
+        let at = self.push(name.clone(), keeps, dtype, Does::Load(name));
+        self.flow.nodes[at].table = table;
+        self.known.insert((source, plane), at);
+        at
+    }
+
+    /// What sums are called: as intermediates are that are sums and nothing else, but not as one
+    /// that is more.
+    fn sum_name(&self, sum: &Expr) -> &'static str {
+        const NAME: &str = "acc";
+        let formula = self.formula;
+        let more = |one: &Statement| {
+            matches!(one.target, Source::Local(_))
+                && formula.name(one.target) == NAME
+                && one.value.span != sum.span
+        };
+        match formula.statements.iter().any(more) {
+            true => "sum",
+            false => NAME,
+        }
+    }
+
+    /// The node of the entries that say where along an axis elements lie.
+    fn table(&mut self, indices: &[Index]) -> Option<usize> {
+        let (operand, at) = indices.iter().find_map(|index| match index {
+            Index::Table { operand, indices } => Some((*operand, indices)),
+            _ => None,
+        })?;
+        Some(self.source(Source::Operand(operand), at))
+    }
+
+    /// The plane of an intermediate that is read at those indices; 0 of what has none.
+    fn plane_of(&self, source: Source, indices: &[Index]) -> i64 {
+        let (Source::Local(local), Some((mode, number))) = (source, self.plane) else {
+            return 0;
+        };
+        let modes = &self.formula.locals[local].modes;
+        let index = modes.iter().position(|one| *one == mode);
+        match index.and_then(|at| indices.get(at)) {
+            Some(Index::Affine(poly)) => poly.as_constant().unwrap_or(number),
+            _ => 0,
+        }
+    }
+}
+
+/// The parameter that a node is, among those that a map reads.
+fn parameter(from: &mut Vec<usize>, node: usize) -> ExprKind {
+    let at = from.iter().position(|one| *one == node);
+    ExprKind::Parameter(at.unwrap_or_else(|| {
+        from.push(node);
+        from.len() - 1
+    }))
+}
+
+/// A value of an intermediate: registers hold it as its operations give it, rounded to its type.
+fn as_held(value: Expr, dtype: DType) -> (Expr, DType) {
+    let whole = ValueType::of(dtype).dtype().unwrap_or(dtype);
+    if whole == dtype {
+        return (value, dtype);
+    }
+    let cast = Expr {
+        ty: ValueType::of(dtype),
+        free: value.free,
+        span: value.span.clone(),
+        kind: ExprKind::Cast {
+            to: dtype,
+            value: Box::new(value),
+        },
+    };
+    (cast, whole)
+}

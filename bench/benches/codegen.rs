@@ -53,7 +53,7 @@ fn stages(c: &mut Criterion) {
     for file in shipped() {
         let point: &Point = &file.points[0];
         let plan = plan::plan(point).unwrap();
-        let tile = ir::build::build(&plan).unwrap();
+        let tile = ir::tile::build::build(&plan).unwrap();
         let program = lower::lower(&plan, &tile).unwrap();
         let name = |stage: &str| format!("{stage}/{}", point.spec.name);
         briefly(c, &name("parse"), || {
@@ -63,7 +63,7 @@ fn stages(c: &mut Criterion) {
             black_box(plan::plan(black_box(point)).unwrap());
         });
         briefly(c, &name("lower"), || {
-            let tile = ir::build::build(black_box(&plan)).unwrap();
+            let tile = ir::tile::build::build(black_box(&plan)).unwrap();
             black_box(lower::lower(&plan, &tile).unwrap());
         });
         briefly(c, &name("certify"), || {
@@ -81,7 +81,7 @@ fn certificates(c: &mut Criterion) {
     let largest = points.filter(|point| point.id.contains("128x256x64"));
     for point in largest {
         let plan = plan::plan(&point).unwrap();
-        let tile = ir::build::build(&plan).unwrap();
+        let tile = ir::tile::build::build(&plan).unwrap();
         let program = lower::lower(&plan, &tile).unwrap();
         briefly(c, &format!("certificate/{}", point.id), || {
             black_box(certify::certify(black_box(&plan), &tile, &program).unwrap());
@@ -114,7 +114,7 @@ fn specialized() -> Vec<Point> {
 fn roles(c: &mut Criterion) {
     for point in specialized() {
         let plan = plan::plan(&point).unwrap();
-        let tile = ir::build::build(&plan).unwrap();
+        let tile = ir::tile::build::build(&plan).unwrap();
         let program = lower::lower(&plan, &tile).unwrap();
         let certificate = certify::certify(&plan, &tile, &program).unwrap();
         let mut group = c.benchmark_group("roles");

@@ -11,11 +11,11 @@ use tilewright_codegen::atoms::catalogue;
 use tilewright_codegen::atoms::model::{CopyFacts, RegType, Space};
 use tilewright_codegen::dtype::DType;
 use tilewright_codegen::element::{self, Element, Packing};
-use tilewright_codegen::ir::program::{
+use tilewright_codegen::ir::thread::program::{
     Address, Arg, Base, BinOp, Expr, IntType, Param, ParamId, ParamType, Program, Reg, RegFile,
     Special, Stmt,
 };
-use tilewright_codegen::lower::element::{Temps, run};
+use tilewright_codegen::lower::threads::element::{Temps, run};
 use tilewright_codegen::ptx;
 use tilewright_emulator::{Arg as Value, Content, Launch, Memory, Module, Options, Params};
 use tilewright_formula::interpret::{Evaluator, Fma, Inputs, Tensor};

@@ -44,15 +44,15 @@ pub mod guide;
 
 use tilewright_bundle::Route;
 
+use crate::ir::thread::program::Program;
 use crate::plan::data::model::Plan;
+use crate::spec::keys::model::Point;
 use certify::Certificate;
 use error::Result;
-use ir::program::Program;
 use ir::tile::Kernel;
 use pack::Artifact;
 use ptx::PtxModule;
 use spec::SpecFile;
-use spec::model::Point;
 
 pub use making::{LineInfo, MachineCode, Making};
 
@@ -86,7 +86,7 @@ pub fn compile(point: &Point) -> Result<Compiled> {
 /// # Errors
 /// As [`compile`], but for what a plan is refused for.
 pub fn compile_plan(plan: Plan) -> Result<Compiled> {
-    let tile = ir::build::build(&plan)?;
+    let tile = ir::tile::build::build(&plan)?;
     let program = lower::lower(&plan, &tile)?;
     let certificate = certify::certify(&plan, &tile, &program)?;
     let ptx = ptx::emit(&program, &plan.arch, &plan.id)?;

@@ -10,7 +10,7 @@ use crate::first_good;
 use crate::making::Making;
 use crate::plan::candidates::changes::{Change, changes, value};
 use crate::spec::Keys;
-use crate::spec::model::{Point, Spec};
+use crate::spec::keys::model::{Point, Spec};
 
 /// Most changes that are tried, and kernels that are made of each.
 const MOST_CHANGES: usize = 10;

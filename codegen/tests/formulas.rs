@@ -1,11 +1,10 @@
 //! Formulas in other spellings than the default one become the same kernels.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use tilewright_codegen::compile;
 use tilewright_codegen::error::{Error, Span, Violation};
-use tilewright_codegen::ir::print::Nameless;
-use tilewright_codegen::plan;
+use tilewright_codegen::ir::thread::text::Nameless;
 use tilewright_codegen::spec::{self, SpecFile};
+use tilewright_codegen::{compile, plan};
 
 const GEMM: &str = r#"kernel: gemm
 name: k

@@ -1,7 +1,7 @@
 //! Which pass makes what, and what a spec says of passes.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use tilewright_codegen::ir::print::Nameless;
+use tilewright_codegen::ir::thread::text::Nameless;
 use tilewright_codegen::plan::data::model::Plan;
 use tilewright_codegen::spec::{self, SpecFile};
 use tilewright_codegen::{compile, plan};

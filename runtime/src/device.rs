@@ -12,15 +12,17 @@ use tilewright_bundle::{Bundle, Kernel, Name};
 use loaded::Code;
 pub use loaded::LoadedKernel;
 
-use crate::counters::KernelCounts;
 use crate::cuda;
 #[cfg(feature = "emulator")]
 use crate::emulated::EmulatorSettings;
 use crate::emulated::{EmulatedArg, EmulatedBuffer, EmulatorDevice};
 use crate::error::{Error, refused};
-use crate::info::{DeviceInfo, POISON};
-use crate::launch::{Fit, Launch, LaunchReport, View, dynamic_smem_bytes, fit, prepare, runs_on};
-use crate::problem::Problem;
+use crate::launch::fit::{
+    Fit, Launch, LaunchReport, View, dynamic_smem_bytes, fit, prepare, runs_on,
+};
+use crate::launch::info::{DeviceInfo, POISON};
+use crate::launch::problem::Problem;
+use crate::observe::counters::KernelCounts;
 use crate::ptx_cache::PtxCache;
 
 /// A device; clones share it.

@@ -1,6 +1,7 @@
 //! The emulator as a device: memory held on the host, launches that fault where a GPU would not.
 
 mod buffer;
+mod summary;
 mod tensor_map;
 
 use std::sync::Arc;
@@ -14,14 +15,14 @@ pub use buffer::EmulatedBuffer;
 use buffer::complement;
 pub use tensor_map::encode as encode_map;
 
-use crate::counters::{CodeFrom, KernelCounts, ns_since};
+use crate::emulated::summary::summarize;
 use crate::error::{Error, Fault, Refusal, refused};
 use crate::events;
-use crate::info::{Backend, DeviceInfo};
-use crate::launch::{Fit, Launch, LaunchReport, View, other_params, prepare};
-use crate::nvtx;
-use crate::summary::summarize;
-use crate::watch::Watch;
+use crate::launch::fit::{Fit, Launch, LaunchReport, View, other_params, prepare};
+use crate::launch::info::{Backend, DeviceInfo};
+use crate::observe::counters::{CodeFrom, KernelCounts, ns_since};
+use crate::observe::nvtx;
+use crate::observe::watch::Watch;
 
 /// How the emulator runs.
 #[derive(Debug, Clone)]

@@ -26,36 +26,13 @@ mod events;
 
 mod error;
 
-mod host;
-
-mod problem;
-
-mod layout;
-
-mod info;
-
-mod pack;
-
-mod tensors;
-
-mod reach;
-
-mod tensor_map;
-
 mod launch;
-
-mod nvtx;
-
-mod counters;
-
-mod watch;
 
 mod ptx_cache;
 
-pub mod cuda;
+mod observe;
 
-#[cfg(feature = "emulator")]
-mod summary;
+pub mod cuda;
 
 #[cfg(feature = "emulator")]
 mod emulated;
@@ -66,33 +43,11 @@ use no_emulator as emulated;
 
 mod device;
 
-mod request;
-
-mod prepared;
-
-mod captured;
-
-mod host_launch;
-
-mod tightest;
-
-mod functions;
-
-mod pick;
-
-mod accept;
+mod run;
 
 mod select;
 
-mod explanation;
-
-mod candidates;
-
-mod options;
-
-mod runtime;
-
-mod choose;
+mod open;
 
 pub mod typed;
 
@@ -108,41 +63,41 @@ pub mod parts {
     #[cfg(feature = "emulator")]
     pub use crate::emulated::encode_map;
     pub use crate::error::refused;
-    pub use crate::host::check as check_host_memory;
-    pub use crate::launch::{allows, folded_as_long};
-    pub use crate::layout::strides_refused;
-    pub use crate::pack::put;
-    pub use crate::problem::{constants, is_extent};
-    pub use crate::tensor_map::padded;
-    pub use crate::tightest::{Open, bind_open, spaced};
+    pub use crate::launch::fit::{allows, folded_as_long};
+    pub use crate::launch::host::check as check_host_memory;
+    pub use crate::launch::layout::strides_refused;
+    pub use crate::launch::minimal_strides::{Open, bind_open, spaced};
+    pub use crate::launch::problem::{constants, is_extent};
+    pub use crate::launch::reorder::put;
+    pub use crate::launch::tensor_map::padded;
 }
 
-pub use candidates::Candidates;
-pub use captured::Captured;
-pub use counters::{CodeFrom, Counter, Counters, KernelCounters};
 pub use cuda::driver_present;
 pub use device::{Arg, Buffer, Device, LoadedKernel};
 #[cfg(feature = "emulator")]
 pub use emulated::EmulatorSettings;
 pub use error::{Error, Fault, FoundBy, LineProblem, Reason, RecordsError, Refusal, Work};
-pub use explanation::{Answer, Chosen, Computed, Explanation, Tuned, Why};
-pub use host_launch::{HostLaunch, HostMemory};
-pub use info::{Backend, DeviceInfo, POISON};
-pub use launch::{Fit, Launch, LaunchReport, View, alignment_bytes, fit, prepare};
-pub use layout::{Extents, Matrix, dense_strides};
-pub use options::{Load, Options};
-pub use pack::{elements, image, operand_bytes, pack, packed_bytes};
-pub use pick::{Pick, Query, Skip, SkipCounts, find, pick};
-pub use prepared::{Prepared, WORKSPACE_ALIGNMENT_BYTES};
-pub use problem::{MAX_EXTENT, Problem};
+pub use launch::fit::{Fit, Launch, LaunchReport, View, alignment_bytes, fit, prepare};
+pub use launch::info::{Backend, DeviceInfo, POISON};
+pub use launch::layout::{Extents, Matrix, dense_strides};
+pub use launch::minimal_strides::{tightest, without_gaps};
+pub use launch::problem::{MAX_EXTENT, Problem};
+pub use launch::reach::{Unreachable, first_element};
+pub use launch::reorder::{elements, image, operand_bytes, pack, packed_bytes};
+pub use launch::request::{Placed, Request};
+pub use launch::tensor_map::PlacedMap;
+pub use launch::tensors::{Described, problem_of, takes};
+pub use observe::counters::{CodeFrom, Counter, Counters, KernelCounters};
+pub use open::options::{Load, Options};
+pub use open::runtime::Runtime;
 pub use ptx_cache::PtxCache;
-pub use reach::{Unreachable, first_element};
-pub use request::{Placed, Request};
-pub use runtime::Runtime;
-pub use select::{Row, Selection, Selector, Source};
-pub use tensor_map::PlacedMap;
-pub use tensors::{Described, problem_of, takes};
-pub use tightest::{tightest, without_gaps};
+pub use run::captured::Captured;
+pub use run::host_launch::{HostLaunch, HostMemory};
+pub use run::prepared::{Prepared, WORKSPACE_ALIGNMENT_BYTES};
+pub use select::candidates::Candidates;
+pub use select::explanation::{Answer, Chosen, Computed, Explanation, Tuned, Why};
+pub use select::pick::{Pick, Query, Skip, SkipCounts, find, pick};
+pub use select::table::{Row, Selection, Selector, Source};
 pub use tilewright_bundle as bundle;
 #[cfg(feature = "emulator")]
 pub use tilewright_emulator as emulator;

@@ -3,11 +3,11 @@
 
 use tilewright_bundle::Kernel;
 
-use crate::counters::KernelCounts;
 use crate::error::Error;
-use crate::info::DeviceInfo;
-use crate::launch::{Fit, LaunchReport};
-use crate::watch::Watch;
+use crate::launch::fit::{Fit, LaunchReport};
+use crate::launch::info::DeviceInfo;
+use crate::observe::counters::KernelCounts;
+use crate::observe::watch::Watch;
 
 /// The emulator, of which there is none without the feature `emulator`.
 #[derive(Debug, Clone)]

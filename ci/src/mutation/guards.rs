@@ -11,10 +11,10 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use tilewright_codegen::atoms::model::Space;
-use tilewright_codegen::ir::print;
-use tilewright_codegen::ir::program::{
+use tilewright_codegen::ir::thread::program::{
     Arg, BinOp, CmpOp, Expr, IntType, ParamId, ParamType, Program, Stmt, VarId,
 };
+use tilewright_codegen::ir::thread::text;
 
 /// Where a mutant differs: the number of an expression of the program, and the way into it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -84,7 +84,7 @@ impl Mutant {
         let mut roots = Vec::new();
         each_root(&program.body, &mut |_, expr| roots.push(expr));
         let root = roots.get(self.site.root);
-        root.map(|expr| print::expression(program, expr))
+        root.map(|expr| text::expression(program, expr))
             .unwrap_or_default()
     }
 

@@ -6,10 +6,9 @@
 
 use std::collections::BTreeSet;
 
-use tilewright_codegen::certify;
-use tilewright_codegen::ir::build;
+use tilewright_codegen::ir::tile::build;
 use tilewright_codegen::spec::Point;
-use tilewright_codegen::{error, lower, plan};
+use tilewright_codegen::{certify, error, lower, plan};
 
 use super::guards::Mutant;
 use super::record::Line;

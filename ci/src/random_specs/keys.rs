@@ -10,7 +10,8 @@ use std::sync::OnceLock;
 use serde_json::Value;
 use tilewright_codegen::arch::Arch;
 use tilewright_codegen::atoms;
-use tilewright_codegen::spec::{default_words, schema};
+use tilewright_codegen::spec::default_words;
+use tilewright_codegen::spec::schema;
 
 /// One key that holds a single value.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 use tilewright_ci::mutation::refused::{Judged, judge};
 use tilewright_ci::mutation::survivors::Rules;
 use tilewright_ci::source_tree;
-use tilewright_codegen::ir::build;
+use tilewright_codegen::ir::tile::build;
 use tilewright_codegen::{certify, plan};
 
 use crate::{sample, shipped};

@@ -12,7 +12,7 @@ use std::fs;
 
 use tilewright_bundle::Sha256Hex;
 use tilewright_ci::{golden, source_tree};
-use tilewright_codegen::ir::print::Nameless;
+use tilewright_codegen::ir::thread::text::Nameless;
 use tilewright_codegen::ptx::llvm_version;
 use tilewright_codegen::spec::Point;
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use tilewright_codegen::atoms::model::Kind;
-use tilewright_codegen::ir::program::Stmt;
+use tilewright_codegen::ir::thread::program::Stmt;
 use tilewright_codegen::spec::{self, Point};
 use tilewright_codegen::{ir, lower, plan};
 
@@ -32,7 +32,7 @@ fn called(body: &[Stmt], ids: &mut BTreeSet<String>) {
 /// no plan.
 fn agreed(point: &Point) -> Option<BTreeSet<String>> {
     let plan = plan::plan(point).ok()?;
-    let program = lower::lower(&plan, &ir::build::build(&plan).unwrap()).unwrap();
+    let program = lower::lower(&plan, &ir::tile::build::build(&plan).unwrap()).unwrap();
     let mut ids = BTreeSet::new();
     called(&program.body, &mut ids);
     let chosen: BTreeSet<String> = plan.sync.values().map(|atom| atom.id.clone()).collect();

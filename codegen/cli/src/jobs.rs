@@ -215,7 +215,7 @@ fn produce(file: &SpecFile, point: &Point, want: &Want) -> Result<Product, Error
                 IrForm::Translated
             };
             let plan = plan::plan(point)?;
-            let program = lower::lower(&plan, &ir::build::build(&plan)?)?;
+            let program = lower::lower(&plan, &ir::tile::build::build(&plan)?)?;
             Ok(Product::Text(ptx::llvm_ir(
                 &program, &plan.arch, &plan.id, form,
             )?))

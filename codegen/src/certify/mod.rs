@@ -6,27 +6,31 @@
 //! global memory are counted. For problem sizes, each global access is shown to stand under a
 //! predicate or to carry its count of valid bytes, and each address is shown to be aligned from the
 //! assumptions the launch checks.
+//!
+//! - `coverage`: one full tile, enumerated
+//! - `bounds`: each access to global memory inside its operand
+//! - `pipeline`: teams and pipes without data, over every length that matters
+//! - `run_with_data`: tile IR with numbers, against the formula
+//! - `timeline`: the same machine by a clock
 
 pub mod timeline;
-mod alignment;
-mod boxes;
-mod guards;
+mod coverage;
+mod bounds;
 mod pipeline;
-mod interpret;
-mod tile;
+mod run_with_data;
 #[cfg(test)]
 mod tests;
 
 use serde::Serialize;
 
+pub use crate::certify::bounds::Guards;
+pub use crate::certify::run_with_data::Computed;
 use crate::error::{Error, Result};
-use crate::ir::program::Program;
+use crate::ir::thread::program::Program;
 use crate::ir::tile::Kernel;
 use crate::plan::data::choices::Choice;
 use crate::plan::data::model::Plan;
 use crate::plan::smem::bank_conflicts::Wavefronts;
-pub use guards::Guards;
-pub use interpret::Computed;
 use timeline::Timeline;
 
 /// What one tiled copy costs and covers.
@@ -108,7 +112,7 @@ pub fn timeline(plan: &Plan, kernel: &Kernel, lengths: [u32; 2]) -> Result<Optio
 /// # Errors
 /// [`Error::Bug`] with the first access that is not shown to.
 pub fn guards_of(plan: &Plan, program: &Program) -> Result<Guards> {
-    guards::check(plan, program).map_err(|message| refused(plan, message, program))
+    bounds::check(plan, program).map_err(|message| refused(plan, message, program))
 }
 
 /// Runs the kernel in tiles with data, on small ragged problems: what it stores is what its formula
@@ -117,7 +121,7 @@ pub fn guards_of(plan: &Plan, program: &Program) -> Result<Guards> {
 /// # Errors
 /// [`Error::Bug`] with the first element that is stored wrong, or operation that cannot be done.
 pub fn computed_of(plan: &Plan, kernel: &Kernel) -> Result<Vec<Computed>> {
-    interpret::check(plan, kernel)
+    run_with_data::check(plan, kernel)
         .map_err(|message| refused(plan, format!("data: {message}"), kernel))
 }
 
@@ -131,16 +135,16 @@ fn refused(plan: &Plan, message: String, dump: impl ToString) -> Error {
 /// [`Error::Bug`] with the first thing that does not hold.
 pub fn certify(plan: &Plan, kernel: &Kernel, program: &Program) -> Result<Certificate> {
     let refuse = |message: String, dump: String| refused(plan, message, dump);
-    let mut steps = tile::check(plan, &refuse)?;
+    let mut steps = coverage::tile::check(plan, &refuse)?;
     if let Some(roles) = &plan.roles {
-        steps.extend(boxes::check(plan, roles, &refuse)?);
+        steps.extend(coverage::boxes::check(plan, roles, &refuse)?);
     }
     let pipeline_runs = pipeline::check(plan, kernel)
         .map_err(|message| refuse(format!("pipeline: {message}"), kernel.to_string()))?;
     let computed = computed_of(plan, kernel)?;
     let guards = guards_of(plan, program)?;
-    let aligned =
-        alignment::check(plan, program).map_err(|message| refuse(message, program.to_string()))?;
+    let aligned = coverage::alignment::check(plan, program)
+        .map_err(|message| refuse(message, program.to_string()))?;
     Ok(Certificate {
         steps,
         global_accesses: guards.all(),

@@ -23,7 +23,7 @@ use std::fmt;
 
 use crate::ir::tile::{Kernel, Op, Sync, Team};
 use crate::plan::data::model::Plan;
-use crate::spec::model::{LaunchKind, Schedule};
+use crate::spec::keys::model::{LaunchKind, Schedule};
 use barriers::Shared;
 use buffers::Own;
 use unroll::Unroll;

@@ -17,7 +17,7 @@ mod tables;
 mod timeline;
 
 use crate::error::{Error, Result};
-use crate::ir::program::{Arg, Program, Stmt};
+use crate::ir::thread::program::{Arg, Program, Stmt};
 use crate::plan::data::assumptions::Assumption;
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::Hop;
@@ -38,12 +38,12 @@ cta_tile: '(64,64,32)'
 fn right() -> (Plan, Program) {
     let file = spec::parse("-", GEMM).unwrap();
     let plan = plan::plan(&file.points[0]).unwrap();
-    let program = lower::lower(&plan, &ir::build::build(&plan).unwrap()).unwrap();
+    let program = lower::lower(&plan, &ir::tile::build::build(&plan).unwrap()).unwrap();
     (plan, program)
 }
 
 fn certify(plan: &Plan, program: &Program) -> Result<super::Certificate> {
-    super::certify(plan, &ir::build::build(plan).unwrap(), program)
+    super::certify(plan, &ir::tile::build::build(plan).unwrap(), program)
 }
 
 fn refusal<T>(result: Result<T>) -> String {

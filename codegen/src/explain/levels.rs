@@ -18,7 +18,7 @@ use crate::plan::data::model::{MmaPlan, Plan};
 use crate::plan::data::moves::{BoxCopy, Hop, Step};
 use crate::plan::data::values::Does;
 use crate::plan::work_tiles::SUMMED;
-use crate::spec::model::{Operand, Role};
+use crate::spec::keys::model::{Operand, Role};
 
 /// Bits of a register.
 const REGISTER_BITS: usize = 32;

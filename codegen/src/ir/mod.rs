@@ -1,9 +1,7 @@
-//! The intermediate forms: tile IR (what a CTA does) and thread program (what one thread does).
+//! The intermediate forms.
+//!
+//! - `thread`: the thread program, what one thread does
+//! - `tile`: tile IR, what a CTA does
 
-pub mod program;
-pub mod expr;
+pub mod thread;
 pub mod tile;
-mod value_text;
-mod tile_text;
-pub mod build;
-pub mod print;

@@ -10,8 +10,8 @@ use std::collections::HashMap;
 
 use crate::arch::Arch;
 use crate::atoms::model::RegType;
-use crate::ir::expr::{add, div, int, mul, rem};
-use crate::ir::program::{
+use crate::ir::thread::expr::{add, div, int, mul, rem};
+use crate::ir::thread::program::{
     Expr, IntType, Param, ParamId, ParamType, Program, RegFile, Special, Stmt, VarDecl, VarId,
 };
 use crate::plan::copies::thread_digits::Digit;
@@ -19,7 +19,7 @@ use crate::plan::data::assumptions::Assumption;
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::Hop;
 use crate::spec::WORKSPACE;
-use crate::spec::model::Operand;
+use crate::spec::keys::model::Operand;
 
 /// A thread program under construction.
 pub(super) struct Builder {

@@ -3,25 +3,18 @@
 //! Every partition comes from the layout algebra (`crate::plan::copies::partition`); this stage
 //! turns its numbers into address expressions, registers and predicates. Loads past an edge give
 //! zeros, stores past it do not happen.
+//!
+//! - `builder`: the program as it grows
+//! - `threads`: copies, fragments, MMAs, maps
+//! - `reduce`: folds and sums across threads, warps and CTAs
+//! - `warps`: who does what in warp-specialized kernels
+//! - `work`: the loop over work tiles
 
 mod builder;
-mod address;
-mod bounds;
-mod tables;
-mod copy;
-mod sized;
-pub mod element;
-mod fragment;
-mod mma;
-mod map;
-mod fold;
-mod across;
-mod combine;
-mod sums;
-mod passes;
-mod roles;
+pub mod threads;
+mod reduce;
+mod warps;
 mod work;
-mod pipes;
 
 pub(crate) use builder::map_name;
 
@@ -30,20 +23,20 @@ use std::collections::BTreeMap;
 use crate::atoms::model::Atom;
 use crate::atoms::sync::SyncFacts;
 use crate::error::{Error, Result};
-use crate::ir::expr::{add, eq, int, le, long, mul, rem, select, sub};
-use crate::ir::program::{Arg, Expr, IntType, Program, Stmt, VarId};
+use crate::ir::thread::expr::{add, eq, int, le, long, mul, rem, select, sub};
+use crate::ir::thread::program::{Arg, Expr, IntType, Program, Stmt, VarId};
 use crate::ir::tile::{Kernel, Op, Place, Start, Team, TileId, View};
 use crate::plan::copies::partition::{self, Partition};
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::SmemTile;
 use crate::plan::work_tiles::SUMMED;
-use crate::spec::model::Operand;
+use crate::spec::keys::model::Operand;
 use std::sync::Arc;
 
-use address::State;
+use crate::lower::threads::address::State;
+use crate::lower::threads::fragment::Fragment;
+use crate::lower::warps::RoleState;
 use builder::Builder;
-use fragment::Fragment;
-use roles::RoleState;
 use work::Part;
 
 /// Lowers a kernel of that plan.
@@ -73,7 +66,7 @@ struct Lowering<'p> {
     /// The CTA whose partial sums are being added.
     giver: Option<Expr>,
     /// Registers of values on their way.
-    temps: element::Temps,
+    temps: threads::element::Temps,
     team: Option<Team>,
     /// Number of the tile operation that was begun last.
     last_op: u32,
@@ -94,7 +87,7 @@ impl<'p> Lowering<'p> {
             role_state: None,
             part: None,
             giver: None,
-            temps: element::Temps::default(),
+            temps: threads::element::Temps::default(),
             team: None,
             last_op: 0,
         };
@@ -275,7 +268,7 @@ impl<'p> Lowering<'p> {
             let fits = le(int(extent), rest);
             inside = Some(match inside {
                 None => fits,
-                Some(other) => crate::ir::expr::and(other, fits),
+                Some(other) => crate::ir::thread::expr::and(other, fits),
             });
         }
         Ok(inside.unwrap_or(Expr::Int(1, IntType::I1)))

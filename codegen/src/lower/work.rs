@@ -8,12 +8,12 @@ mod stream_k;
 mod partials;
 
 use crate::error::Result;
-use crate::ir::expr::{add, ceil_div, div, int, max, min, mul, rem, sub};
-use crate::ir::program::{Expr, IntType, Stmt};
+use crate::ir::thread::expr::{add, ceil_div, div, int, max, min, mul, rem, sub};
+use crate::ir::thread::program::{Expr, IntType, Stmt};
 use crate::ir::tile::{Op, Team};
 use crate::lower::Lowering;
 use crate::plan::work_tiles::SUMMED;
-use crate::spec::model::{Raster, Schedule};
+use crate::spec::keys::model::{Raster, Schedule};
 use raster::raster_tile;
 
 pub(super) use stream_k::Part;

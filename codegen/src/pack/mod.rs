@@ -23,13 +23,14 @@ pub use self::artifact::{Artifact, Cubin};
 use crate::arch::Arch;
 use crate::certify::Certificate;
 use crate::error::{Error, Result};
-use crate::ir::program::{ParamType, Program};
+use crate::ir::thread::program::{ParamType, Program};
 use crate::plan::data::assumptions::Assumption as Assumed;
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::{BoxCopy, Hop};
 use crate::ptx::PtxModule;
 use crate::ptx::ptxas::PtxasReport;
-use crate::spec::{WORKSPACE, model as spec};
+use crate::spec::WORKSPACE;
+use crate::spec::keys::model as spec;
 
 /// Writes the manifest entry of a compiled kernel. Of what ptxas said, the last is about the code
 /// that is shipped.

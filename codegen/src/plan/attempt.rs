@@ -10,7 +10,7 @@ use crate::plan::supported::main_loops::{self, Way};
 use crate::plan::supported::{self, element_types};
 use crate::plan::values::{deterministic_sums, in_place};
 use crate::plan::{elementwise, gemm};
-use crate::spec::model::{FormKind, Point, Spec};
+use crate::spec::keys::model::{FormKind, Point, Spec};
 
 /// Plans a point as it stands, with the atoms of that catalogue.
 pub(super) fn attempt(point: &Point, catalogue: &Catalogue) -> Result<Plan> {

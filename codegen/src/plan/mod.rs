@@ -34,7 +34,7 @@ pub mod candidates;
 
 use crate::atoms;
 use crate::error::Result;
-use crate::spec::model::Point;
+use crate::spec::keys::model::Point;
 pub use candidates::Plans;
 pub use candidates::doubts::doubts;
 use data::model::Plan;

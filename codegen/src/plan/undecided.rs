@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::Rows;
 use crate::plan::work_tiles::Work;
-use crate::spec::model::{Auto, LaunchKind, Point, SchedulerKind, Spec};
+use crate::spec::keys::model::{Auto, LaunchKind, Point, SchedulerKind, Spec};
 
 /// A plan with the point's own values and nothing decided.
 pub(super) fn undecided(point: &Point, threads: u32) -> Plan {

@@ -5,7 +5,7 @@
 //! of handing them out is a row of `Work::stripes`, and a loop of its own in `lower::work` where
 //! those that are there do not do.
 
-use crate::spec::model::{Raster, SchedulerKind};
+use crate::spec::keys::model::{Raster, SchedulerKind};
 
 /// The summed mode of a product's tile, behind the output's two.
 pub const SUMMED: usize = 2;

@@ -19,7 +19,7 @@ use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum, CallSiteValue};
 use super::known;
 use super::translate::{Result, Translator, in_builder};
 use crate::atoms::model::{Atom, Emit, Kind, OperandDecl, OperandKind};
-use crate::ir::program::{Arg, Reg, VarId};
+use crate::ir::thread::program::{Arg, Reg, VarId};
 
 type Value<'ctx> = BasicValueEnum<'ctx>;
 

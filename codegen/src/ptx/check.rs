@@ -15,7 +15,9 @@ use std::fmt;
 use super::target::PTX_VERSIONS;
 use crate::arch::{Arch, MAX_THREADS_PER_CTA};
 use crate::error::{Error, Result};
-use crate::ir::program::{Expr, IntType, Param, ParamType, Program, Reg, Scalar, Stmt, VarId};
+use crate::ir::thread::program::{
+    Expr, IntType, Param, ParamType, Program, Reg, Scalar, Stmt, VarId,
+};
 
 pub(super) use text::check_text;
 

@@ -10,7 +10,7 @@ use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
 
 use super::check::node;
 use super::translate::{Result, SHARED, Translator, Var, in_builder};
-use crate::ir::program::{Address, Base, BinOp, CmpOp, Expr, IntType, Special};
+use crate::ir::thread::program::{Address, Base, BinOp, CmpOp, Expr, IntType, Special};
 
 impl<'ctx, 'p> Translator<'ctx, 'p> {
     /// The value of an expression.

@@ -32,7 +32,7 @@ use inkwell::module::Module;
 
 use crate::arch::Arch;
 use crate::error::{Error, Result};
-use crate::ir::program::Program;
+use crate::ir::thread::program::Program;
 
 /// The PTX of one kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use inkwell::types::IntType;
 use inkwell::values::{BasicValueEnum, IntValue};
 
 use super::translate::{Result, Translator, Var, in_builder};
-use crate::ir::program::{Expr, Reg, Scalar, Stmt, VarId};
+use crate::ir::thread::program::{Expr, Reg, Scalar, Stmt, VarId};
 
 /// The mask of a whole warp.
 const ALL_LANES: u64 = 0xffff_ffff;

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use crate::arch::Arch;
 use crate::atoms::catalogue;
 use crate::atoms::model::{RegType, Space};
-use crate::ir::program::{
+use crate::ir::thread::program::{
     Address, Arg, Base, BinOp, CmpOp, Expr, IntType, Param, ParamId, ParamType, Program, Reg,
     RegFile, Scalar, Special, Stmt, VarDecl, VarId,
 };

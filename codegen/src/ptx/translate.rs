@@ -17,7 +17,7 @@ use inkwell::values::{BasicValueEnum, FunctionValue, IntValue, PointerValue};
 use super::lines::Locations;
 use crate::atoms::model::RegType;
 use crate::dtype::DType;
-use crate::ir::program::{Expr, IntType, ParamId, ParamType, Program, Reg, VarId};
+use crate::ir::thread::program::{Expr, IntType, ParamId, ParamType, Program, Reg, VarId};
 
 pub(super) type Result<T> = std::result::Result<T, String>;
 

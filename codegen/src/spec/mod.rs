@@ -4,6 +4,13 @@
 //! place, the actual and the allowed value and the nearest legal one. One table of keys drives the
 //! checks, the tuning paths and the JSON Schema.
 //!
+//! - `words`: the words of specs, without a file
+//! - `yaml`: text to a tree that knows its places
+//! - `kernel`: what follows from what a kernel computes
+//! - `keys`: the table of keys, by which files are read, checked and printed
+//! - `space`: the points of a file
+//! - `docs`: schema and reference page
+//!
 //! ```
 //! let text = r#"
 //! kernel: copy
@@ -22,66 +29,36 @@
 //! # Ok::<(), tilewright_codegen::error::Error>(())
 //! ```
 
-mod nearest;
-mod problems;
-mod node;
-mod tree;
-mod notation;
-mod auto;
 mod words;
-mod forms;
-mod planes;
-mod shape;
-mod operand;
-mod computes;
-mod tile;
-mod keys;
-mod catalogue;
-mod read;
-mod values;
-mod swizzle;
-mod printed;
-mod valued;
-mod record;
-pub mod model;
-mod strides;
-mod operands;
-mod names;
-mod embedded;
-mod slips;
-mod signature;
-mod compute;
-mod build;
-mod print;
-mod point;
-mod tune;
-mod schema;
-mod reference;
-pub mod places;
+mod yaml;
+mod kernel;
+pub mod keys;
+pub mod space;
+mod docs;
 #[cfg(test)]
 mod tests;
 
 use std::io::Read as _;
 use std::path::Path;
 
-pub use computes::{Computes, TILE_MODES};
-pub use forms::{FORMS, FormFacts, FormKind, TypeRule};
-pub use model::{Point, Spec};
-pub use names::expected_name;
-pub(crate) use places::Keys;
-pub use planes::{Columns, LEAST_BLOCK, Planes};
-pub use reference::reference;
-pub use schema::schema;
-pub(crate) use shape::default_formula;
-pub(crate) use strides::WORKSPACE;
-pub(crate) use tile::positional;
-pub use tree::{MAX_DEPTH, MAX_NODES, MAX_SCALAR_BYTES, MAX_SIZE_BYTES};
-pub use tune::MAX_POINTS;
+pub use docs::reference::reference;
+pub use docs::schema::schema;
+pub use kernel::forms::{FORMS, FormFacts, FormKind, TypeRule};
+pub use kernel::fused_products::{Columns, LEAST_BLOCK, Planes};
+pub use kernel::resolved::{Computes, TILE_MODES};
+pub(crate) use kernel::shape::default_formula;
+pub(crate) use kernel::tile::positional;
+pub use keys::model::{Point, Spec};
+pub use keys::names::expected_name;
+pub(crate) use keys::strides::WORKSPACE;
+pub(crate) use space::spans_of_keys::Keys;
+pub use space::tune::MAX_POINTS;
+pub use yaml::tree::{MAX_DEPTH, MAX_NODES, MAX_SCALAR_BYTES, MAX_SIZE_BYTES};
 
 pub use tilewright_formula::identity::default_words;
 
 use crate::error::{Error, Problem, Result};
-use problems::{Problems, span_of};
+use crate::spec::yaml::problems::{Problems, span_of};
 
 /// A checked spec file.
 #[derive(Clone, Debug)]
@@ -183,15 +160,15 @@ pub fn load(path: &Path) -> Result<SpecFile> {
 /// [`Error::Spec`] with every problem.
 pub fn parse(path: &str, text: &str) -> Result<SpecFile> {
     let mut problems = Problems::default();
-    let Some(tree) = tree::read(text, &mut problems) else {
+    let Some(tree) = yaml::tree::read(text, &mut problems) else {
         return Err(refusal(path, text, problems));
     };
-    let (spec, mut problems) = build::build(path, text, &tree, problems);
-    let tuning = tune::Tuning {
+    let (spec, mut problems) = keys::build::build(path, text, &tree, problems);
+    let tuning = space::tune::Tuning {
         path,
         text,
         tree: &tree,
-        shape: compute::shape(&tree, text, &mut Problems::default()),
+        shape: keys::compute::shape(&tree, text, &mut Problems::default()),
         base: problems.list().to_vec(),
     };
     let points = tuning.points(spec.as_ref(), &mut problems)?;

@@ -5,12 +5,12 @@
 
 use proptest::prelude::*;
 
-use super::keys::{Kind, Named, fields};
-use super::model::{Accumulation, Auto, Spec, paths};
-use super::schema::OF_FORMULAS;
-use super::shape::defaults;
-use super::{MAX_POINTS, MAX_SCALAR_BYTES, MAX_SIZE_BYTES, SpecFile, parse, schema};
+use super::{MAX_POINTS, MAX_SCALAR_BYTES, MAX_SIZE_BYTES, SpecFile, parse};
 use crate::error::{Error, Problem};
+use crate::spec::docs::schema::{OF_FORMULAS, schema};
+use crate::spec::kernel::shape::defaults;
+use crate::spec::keys::key::{Kind, Named, fields};
+use crate::spec::keys::model::{Accumulation, Auto, Spec, paths};
 
 const GEMM: &str = r#"kernel: gemm
 name: gemm_t

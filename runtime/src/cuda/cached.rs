@@ -7,9 +7,9 @@ use tilewright_bundle::{Kernel, Sha256Hex};
 
 use super::CudaDevice;
 use super::module::{Module, attribute};
-use crate::counters::CodeFrom;
 use crate::error::Error;
 use crate::events;
+use crate::observe::counters::CodeFrom;
 use crate::ptx_cache::{Key, PtxCache};
 
 impl CudaDevice {

@@ -16,7 +16,7 @@ use cudarc::driver::{CudaContext, CudaStream, DriverError};
 
 use super::{driver_text, failed};
 use crate::error::Error;
-use crate::watch::Watch;
+use crate::observe::watch::Watch;
 
 /// The watch of each context that somebody of this process has open, by ordinal: launches of one
 /// runtime may fault at the wait of another.

@@ -14,8 +14,8 @@ use super::CudaDevice;
 use super::module::{CudaKernel, Function, set_attribute};
 use crate::error::{Error, Refusal, refused};
 use crate::events;
-use crate::launch::{Launch, LaunchPart};
-use crate::nvtx;
+use crate::launch::fit::{Launch, LaunchPart};
+use crate::observe::nvtx;
 
 /// Most parameters of a launch whose pointers need no allocation.
 const STACK_PARAMS: usize = 64;

@@ -36,7 +36,7 @@ pub(crate) use tensor_map::encode as encode_tensor_map;
 pub use timing::{Event, Graph};
 
 use crate::error::Error;
-use crate::info::{Backend, DeviceInfo, POISON};
+use crate::launch::info::{Backend, DeviceInfo, POISON};
 
 /// A GPU with one stream; clones share both.
 #[derive(Debug, Clone)]

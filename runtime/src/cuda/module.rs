@@ -15,10 +15,10 @@ use super::foreign::Outside;
 use super::launching::Room;
 use super::scratch::Scratch;
 use super::{CudaDevice, driver_text, failed};
-use crate::counters::{CodeFrom, KernelCounts, ns_since};
 use crate::error::{Error, Refusal, refused};
 use crate::events;
-use crate::launch::{cubin_fits, other_params};
+use crate::launch::fit::{cubin_fits, other_params};
+use crate::observe::counters::{CodeFrom, KernelCounts, ns_since};
 use crate::ptx_cache::PtxCache;
 
 /// Shared memory every launch may use without asking (CUDA programming guide, shared memory).

@@ -10,7 +10,7 @@ use super::foreign::{CAPTURE_INFO_DRIVER, Dependencies};
 use super::launching::{allow_smem, with_pointers};
 use super::module::CudaKernel;
 use crate::error::{Error, Refusal};
-use crate::launch::Launch;
+use crate::launch::fit::Launch;
 
 /// The nodes that the launches of one kernel became.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use cudarc::driver::{DriverError, sys};
 use tilewright_bundle::{DType, L2Promotion, OobFill, TensorSwizzle};
 
 use super::driver_text;
-use crate::tensor_map::PlacedMap;
+use crate::launch::tensor_map::PlacedMap;
 
 /// The 128 bytes of a map for this machine's driver.
 ///
@@ -99,7 +99,7 @@ fn fill(fill: OobFill) -> sys::CUtensorMapFloatOOBfill {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tensor_map::has_maps;
+    use crate::launch::tensor_map::has_maps;
 
     #[test]
     fn every_type_that_maps_have_has_one_of_the_driver() {

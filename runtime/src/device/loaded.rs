@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use tilewright_bundle::Kernel;
 
-use crate::counters::KernelCounts;
 use crate::cuda;
 use crate::emulated::EmulatedKernel;
 use crate::error::Error;
+use crate::observe::counters::KernelCounts;
 
 /// A kernel loaded on a device.
 #[derive(Debug)]

@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::Error;
-use crate::host;
-use crate::info::POISON;
+use crate::launch::host;
+use crate::launch::info::POISON;
 
 /// Memory of the emulator, with the ranges nobody has written yet.
 #[derive(Debug)]

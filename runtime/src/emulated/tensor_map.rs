@@ -4,7 +4,7 @@ use tilewright_bundle::{DType, OobFill, TensorSwizzle};
 use tilewright_emulator as emulator;
 use tilewright_emulator::{TensorFill, TensorType};
 
-use crate::tensor_map::PlacedMap;
+use crate::launch::tensor_map::PlacedMap;
 
 /// The 128 bytes of a map for the emulator.
 ///
@@ -60,7 +60,7 @@ fn tensor_type(dtype: DType) -> Option<TensorType> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tensor_map::has_maps;
+    use crate::launch::tensor_map::has_maps;
 
     #[test]
     fn every_type_that_a_manifest_may_name_has_its_width() {

@@ -153,7 +153,7 @@ fn a_packed_operand_is_taken_as_it_was_packed() {
     // Rows of six elements are eight long in tiles of four.
     let dense: Vec<u8> = bytemuck::cast_slice(&numbers(2 * 6)).to_vec();
     let problem = crate::Problem::of([("m", 2), ("n", 6)]);
-    let image = crate::pack(&runtime.kernels()[0], "s", &problem, &dense).unwrap();
+    let image = crate::launch::reorder::pack(&runtime.kernels()[0], "s", &problem, &dense).unwrap();
     let image: Vec<f32> = bytemuck::cast_slice::<u8, [u8; 4]>(&image)
         .iter()
         .map(|four| f32::from_le_bytes(*four))

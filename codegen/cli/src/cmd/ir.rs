@@ -26,7 +26,7 @@ fn after(file: &SpecFile, point: &Point, args: &args::Ir) -> Result<String, Fail
         Pass::Tile | Pass::Lower => {
             let plan = specs::planned(file, point)?;
             let failure = |error| specs::failure_at(file, point, error);
-            let tile = ir::build::build(&plan).map_err(failure)?;
+            let tile = ir::tile::build::build(&plan).map_err(failure)?;
             if pass == Pass::Tile {
                 return Ok(tile.to_string());
             }

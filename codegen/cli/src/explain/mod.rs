@@ -103,7 +103,7 @@ const MOST_K_TILES: u64 = 10_000;
 pub fn explain(file: &SpecFile, point: &Point, lengths: Lengths) -> Result<Explained, Failure> {
     let failure = |error| specs::failure_at(file, point, error);
     let plan = specs::planned(file, point)?;
-    let tile = ir::build::build(&plan).map_err(failure)?;
+    let tile = ir::tile::build::build(&plan).map_err(failure)?;
     let program = lower::lower(&plan, &tile).map_err(failure)?;
     let certificate = certify::certify(&plan, &tile, &program).map_err(failure)?;
     let drawn = [

@@ -3,7 +3,7 @@
 use super::interpret::{drop_op, once, one};
 use super::pipeline::{judge, planned};
 use crate::certify::{self, computed_of};
-use crate::ir::program::{Expr, IntType, Stmt};
+use crate::ir::thread::program::{Expr, IntType, Stmt};
 use crate::ir::tile::{Bounds, CombineId, CopyId, Kernel, Op, Share, View};
 use crate::plan::data::model::Plan;
 use crate::{ir, lower};
@@ -254,7 +254,7 @@ fn what_combines_something_else_is_refused() {
 #[test]
 fn a_row_past_the_end_is_no_place_in_an_output() {
     let (plan, kernel) = planned(KINDS[1]);
-    let mut program = lower::lower(&plan, &ir::build::build(&plan).unwrap()).unwrap();
+    let mut program = lower::lower(&plan, &ir::tile::build::build(&plan).unwrap()).unwrap();
     let combines = |statement: &Stmt| match statement {
         Stmt::Atom { atom, .. } => atom.copy.as_ref().is_some_and(|copy| copy.reduce.is_some()),
         _ => false,

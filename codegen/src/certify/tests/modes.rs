@@ -6,8 +6,8 @@ use proptest::test_runner::TestRunner;
 
 use crate::certify::{certify, guards_of};
 use crate::error::Error;
-use crate::ir::expr::{add, long};
-use crate::ir::program::{Arg, Expr, Stmt};
+use crate::ir::thread::expr::{add, long};
+use crate::ir::thread::program::{Arg, Expr, Stmt};
 use crate::{ir, lower, plan, spec};
 
 /// Kernels that are drawn.
@@ -233,7 +233,7 @@ fn text(case: &Case, arch: &str, ([rows, columns], lie): ([i64; 2], Lie), more: 
 fn outcome(text: &str) -> Result<(), Error> {
     let file = spec::parse("-", text)?;
     let plan = plan::plan(&file.points[0])?;
-    let kernel = ir::build::build(&plan)?;
+    let kernel = ir::tile::build::build(&plan)?;
     let program = lower::lower(&plan, &kernel)?;
     certify(&plan, &kernel, &program).map(|_| ())
 }
@@ -305,7 +305,7 @@ fn coordinates_that_do_not_give_the_address_are_refused() {
     let text = text(&CASES[0], "sm_80", ([8, 128], Lie::default()), "");
     let file = spec::parse("-", &text).unwrap();
     let plan = plan::plan(&file.points[0]).unwrap();
-    let program = lower::lower(&plan, &ir::build::build(&plan).unwrap()).unwrap();
+    let program = lower::lower(&plan, &ir::tile::build::build(&plan).unwrap()).unwrap();
     guards_of(&plan, &program).unwrap();
     let axes = plan.operands[0].axes.len();
     let mut tried = 0;

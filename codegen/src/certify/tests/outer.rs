@@ -2,7 +2,7 @@
 
 use super::pipeline::planned;
 use crate::certify::{Certificate, certify, computed_of, guards_of};
-use crate::ir::program::Program;
+use crate::ir::thread::program::Program;
 use crate::ir::tile::Kernel;
 use crate::lower;
 use crate::plan::data::assumptions::Assumption;

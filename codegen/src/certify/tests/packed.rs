@@ -2,9 +2,9 @@
 
 use super::pipeline::planned;
 use super::{change_first, refusal};
-use crate::ir::build::build;
-use crate::ir::expr::{add, int, long, sub};
-use crate::ir::program::{Arg, BinOp, Expr, Program, Stmt};
+use crate::ir::thread::expr::{add, int, long, sub};
+use crate::ir::thread::program::{Arg, BinOp, Expr, Program, Stmt};
+use crate::ir::tile::build::build;
 use crate::plan::copies::packed_weights::PADDED_ROWS;
 use crate::plan::data::model::Plan;
 use crate::{certify, lower};

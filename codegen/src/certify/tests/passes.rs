@@ -6,8 +6,8 @@ use super::pipeline::{change, judge, planned};
 use super::{change_first, refusal};
 use crate::certify::{self, computed_of, guards_of};
 use crate::element::Packing;
-use crate::ir::expr::{add, int};
-use crate::ir::program::{BinOp, Expr, Stmt};
+use crate::ir::thread::expr::{add, int};
+use crate::ir::thread::program::{BinOp, Expr, Stmt};
 use crate::ir::tile::{Bounds, FoldId, Kernel, Op, Team, View};
 use crate::plan::data::model::Plan;
 use crate::plan::instructions::casts::fill;
@@ -327,7 +327,7 @@ fn what_computes_something_else_is_refused() {
 fn refuses(what: &str, mut change: impl FnMut(&mut Stmt) -> bool) {
     for text in KINDS {
         let (plan, _) = planned(text);
-        let kernel = ir::build::build(&plan).unwrap();
+        let kernel = ir::tile::build::build(&plan).unwrap();
         let mut program = lower::lower(&plan, &kernel).unwrap();
         assert!(guards_of(&plan, &program).unwrap().by_predicate > 0);
         assert!(change_first(&mut program.body, &mut change), "{what}");

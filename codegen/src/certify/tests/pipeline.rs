@@ -33,7 +33,7 @@ cta_tile: '(128,128,64)'
 pub(super) fn planned(text: &str) -> (Plan, Kernel) {
     let file = spec::parse("-", text).unwrap();
     let plan = plan::plan(&file.points[0]).unwrap();
-    let kernel = ir::build::build(&plan).unwrap();
+    let kernel = ir::tile::build::build(&plan).unwrap();
     (plan, kernel)
 }
 
@@ -48,7 +48,7 @@ pub(super) const KINDS: [&str; 7] = [
 ];
 
 pub(super) fn judge(plan: &Plan, kernel: &Kernel) -> crate::error::Result<certify::Certificate> {
-    let program = lower::lower(plan, &ir::build::build(plan).unwrap()).unwrap();
+    let program = lower::lower(plan, &ir::tile::build::build(plan).unwrap()).unwrap();
     certify::certify(plan, kernel, &program)
 }
 
@@ -337,7 +337,7 @@ fn who_continues_a_tile_waits_for_nobody() {
 fn a_wrong_count_names_who_waits() {
     let (mut plan, _) = right(KINDS[0]);
     plan.roles.as_mut().unwrap().ring.empty_arrivals += 1;
-    let kernel = ir::build::build(&plan).unwrap();
+    let kernel = ir::tile::build::build(&plan).unwrap();
     let message = refusal(judge(&plan, &kernel));
     assert!(message.contains("deadlock"), "{message}");
     assert!(

@@ -5,7 +5,7 @@ use super::interpret::{drop_op, once, one};
 use super::pipeline::{judge, planned};
 use crate::atoms::sync::Act;
 use crate::certify::{self, computed_of};
-use crate::ir::program::{Arg, Stmt};
+use crate::ir::thread::program::{Arg, Stmt};
 use crate::ir::tile::{CombineId, Op};
 use crate::plan::data::combining::InOrder;
 use crate::plan::data::model::Plan;
@@ -164,7 +164,7 @@ fn sums_along_chunks_are_handed_on_once() {
 #[test]
 fn terms_outside_of_scratch_memory_are_refused() {
     let (plan, kernel) = planned(&kinds()[0]);
-    let program = lower::lower(&plan, &ir::build::build(&plan).unwrap()).unwrap();
+    let program = lower::lower(&plan, &ir::tile::build::build(&plan).unwrap()).unwrap();
     certify::certify(&plan, &kernel, &program).unwrap();
     for act in [Act::StoreTerm, Act::LoadTerm] {
         let mut program = program.clone();

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::pipeline::{self, planned};
 use crate::certify::{certify, computed_of, guards_of};
-use crate::ir::program::{CmpOp, Expr, IntType, Program, Stmt};
+use crate::ir::thread::program::{CmpOp, Expr, IntType, Program, Stmt};
 use crate::ir::tile::{Kernel, Op, Team, TileId, View};
 use crate::lower;
 use crate::plan::data::assumptions::Assumption;

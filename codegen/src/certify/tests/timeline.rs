@@ -1,10 +1,10 @@
 //! Runs by the clock: what each lane does is what the pipeline's operations allow.
 
 use super::pipeline::{KINDS, pipe, right, without};
+use crate::certify;
 use crate::certify::timeline::{Activity, Lane, Span, Timeline};
-use crate::certify::{self};
 use crate::ir::tile::{Op, Sync, Team};
-use crate::spec::model::Schedule;
+use crate::spec::keys::model::Schedule;
 
 const LENGTHS: [u32; 2] = [4, 5];
 

@@ -1,8 +1,8 @@
 //! The order of output tiles: from a tile's number to its place.
 
-use crate::ir::expr::{add, and, div, eq, int, lt, min, mul, rem, select, sub, xor};
-use crate::ir::program::Expr;
-use crate::spec::model::Raster;
+use crate::ir::thread::expr::{add, and, div, eq, int, lt, min, mul, rem, select, sub, xor};
+use crate::ir::thread::program::Expr;
+use crate::spec::keys::model::Raster;
 
 /// Names an expression that is used several times.
 pub(super) type Hoist<'a> = dyn FnMut(&str, Expr) -> Expr + 'a;

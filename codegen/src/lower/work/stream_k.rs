@@ -9,8 +9,8 @@
 //! started before it. After its span a CTA makes its whole tiles.
 
 use crate::error::Result;
-use crate::ir::expr::{add, div, eq, int, le, lt, max, min, mul, or, rem, select, sub};
-use crate::ir::program::{Expr, IntType, Stmt};
+use crate::ir::thread::expr::{add, div, eq, int, le, lt, max, min, mul, or, rem, select, sub};
+use crate::ir::thread::program::{Expr, IntType, Stmt};
 use crate::ir::tile::Op;
 use crate::lower::{Lowering, bug};
 

@@ -19,7 +19,7 @@ use crate::plan::data::model::Plan;
 use crate::plan::data::moves::Rows;
 use crate::plan::gemm;
 use crate::plan::instructions::choose::Chooser;
-use crate::spec::model::{Auto, Axis, FormKind, Operand, Point, Schedule, Spec};
+use crate::spec::keys::model::{Auto, Axis, FormKind, Operand, Point, Schedule, Spec};
 
 /// Limits that other atoms side by side, or other threads, may keep.
 const BY_THREADS: &[&str] = &[

@@ -5,7 +5,7 @@
 //! plan, then tiles are halved. Whether one of them does is for others to try.
 
 use crate::plan::data::model::Plan;
-use crate::spec::model::{Auto, FormKind, Passes, Spec};
+use crate::spec::keys::model::{Auto, FormKind, Passes, Spec};
 use crate::spec::positional;
 
 /// Most times that a tile is halved.

@@ -8,7 +8,7 @@ use crate::arch::{ARCHES, Arch};
 use crate::error::{Result, Violation};
 use crate::plan::candidates::changes::{Change, changes, freed, value, written};
 use crate::plan::data::model::Plan;
-use crate::spec::model::{Accumulation, Auto, FormKind, Point, Schedule, Spec};
+use crate::spec::keys::model::{Accumulation, Auto, FormKind, Point, Schedule, Spec};
 
 /// Limits that say what an architecture lacks, whether or not they name it.
 const BY_ARCH: &[&str] = &["no-arithmetic", "no-conversion"];

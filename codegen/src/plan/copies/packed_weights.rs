@@ -10,7 +10,7 @@ use tilewright_bundle::PackedOrder;
 
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::{BoxCopy, Hop};
-use crate::spec::model::{Axis, Operand, Stride};
+use crate::spec::keys::model::{Axis, Operand, Stride};
 
 /// Bytes that padded rows are a multiple of: a line of the second-level cache, and more than every
 /// vector.

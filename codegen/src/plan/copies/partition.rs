@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::plan::copies::thread_digits::{Digit, Part};
 use crate::plan::data::model::{MmaPlan, Plan};
 use crate::plan::data::moves::{Hop, SmemTile, Step};
-use crate::spec::model::Role;
+use crate::spec::keys::model::Role;
 
 /// A tiled copy's two sides.
 #[derive(Clone, Debug)]

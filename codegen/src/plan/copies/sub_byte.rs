@@ -9,7 +9,7 @@ use crate::error::Violation;
 use crate::plan::data::assumptions::Assumption;
 use crate::plan::data::model::Plan;
 use crate::plan::instructions::choose::Chooser;
-use crate::spec::model::Operand;
+use crate::spec::keys::model::Operand;
 
 /// Code of limits of elements that share a byte.
 const CODE: &str = "two-to-a-byte";

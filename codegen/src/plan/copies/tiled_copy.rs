@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::plan::data::assumptions::Assumption;
 use crate::plan::data::model::Plan;
 use crate::plan::instructions::choose::{Chooser, STRIDE_CODE};
-use crate::spec::model::{Operand, Stride};
+use crate::spec::keys::model::{Operand, Stride};
 
 /// The layouts of a copy atom in elements of that type; `None` when an element is wider than the
 /// atom's access.

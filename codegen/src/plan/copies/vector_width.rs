@@ -16,7 +16,7 @@ use crate::plan::copies::sub_byte;
 use crate::plan::copies::tiled_copy::{check_strides, fitting};
 use crate::plan::data::moves::{Hop, Step};
 use crate::plan::instructions::choose::{Chooser, Wanted};
-use crate::spec::model::{Auto, Operand, Spec, Stride};
+use crate::spec::keys::model::{Auto, Operand, Spec, Stride};
 
 /// Bytes of the widest vector.
 pub(in crate::plan) const WIDEST_BYTES: u32 = 16;

@@ -18,7 +18,7 @@ use crate::plan::data::values::{Does, Flow};
 use crate::plan::data::warp_roles::Roles;
 use crate::plan::work_tiles::Work;
 use crate::spec::Planes;
-use crate::spec::model::{Axis, Computes, LaunchKind, Operand, Role, modes_along, with_role};
+use crate::spec::keys::model::{Axis, Computes, LaunchKind, Operand, Role, modes_along, with_role};
 
 /// The tiled MMA of a gemm.
 #[derive(Clone, Debug)]

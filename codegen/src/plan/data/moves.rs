@@ -6,7 +6,7 @@ use tilewright_layout::{ComposedLayout, TiledCopy};
 
 use crate::atoms::model::{Atom, Space};
 use crate::dtype::DType;
-use crate::spec::model::{Auto, CopyPath};
+use crate::spec::keys::model::{Auto, CopyPath};
 
 /// One hop of an operand's way, from one memory space to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

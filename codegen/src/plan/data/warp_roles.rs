@@ -8,7 +8,7 @@ use crate::arch::{MAX_REGISTERS_PER_THREAD, REGISTERS_PER_SM, WARPGROUP};
 use crate::plan::data::matrix_descriptor::Descriptor;
 use crate::plan::data::moves::BoxCopy;
 use crate::plan::work_tiles::Cluster;
-use crate::spec::model::Schedule;
+use crate::spec::keys::model::Schedule;
 
 /// Staging buffers through which results leave, a set for each consumer warpgroup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

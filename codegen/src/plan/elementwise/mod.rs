@@ -29,7 +29,7 @@ use crate::plan::instructions::choose::{Chooser, Wanted};
 use crate::plan::limits::registers_and_smem;
 use crate::plan::undecided::undecided;
 use crate::plan::values::{atomics, chunked_rows, deterministic_sums, graph, whole_rows};
-use crate::spec::model::{self, Auto, Axis, Point, Spec};
+use crate::spec::keys::model::{self, Auto, Axis, Point, Spec};
 
 /// Plans the point. `None` when the chooser has violations that leave nothing to plan.
 pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Plan>> {

@@ -2,7 +2,7 @@
 
 use crate::plan::copies::vector_width;
 use crate::plan::data::values::{Does, Flow};
-use crate::spec::model::{Auto, Passes, Spec};
+use crate::spec::keys::model::{Auto, Passes, Spec};
 
 /// Whether the elements of a node pass through shared memory: whole tiles that are turned, or of
 /// which the spec says so, where one CTA holds them all at once.

@@ -18,7 +18,7 @@ use crate::plan::data::values::{Flow, Node};
 use crate::plan::elementwise::folds_along;
 use crate::plan::elementwise::staged::is_staged;
 use crate::plan::instructions::choose::{Chooser, Wanted};
-use crate::spec::model::{Auto, Operand, Spec};
+use crate::spec::keys::model::{Auto, Operand, Spec};
 
 /// Vectors that a thread has, unless the spec says how many threads there are.
 const VECTORS: i64 = 4;

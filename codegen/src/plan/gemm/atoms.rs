@@ -8,7 +8,7 @@ use crate::atoms::model::MmaFacts;
 use crate::error::Result;
 use crate::plan::gemm::{epilogue, tiled_mma, wants_multistage, wants_roles};
 use crate::plan::instructions::choose::Chooser;
-use crate::spec::model::{Auto, Role, Spec};
+use crate::spec::keys::model::{Auto, Role, Spec};
 
 /// Registers for sums and fragments that leave a thread enough for all else: as many as a warp of
 /// tensor-core products has for 64 rows and columns.

@@ -19,7 +19,7 @@ use crate::plan::instructions::arithmetic::{computed, elements};
 use crate::plan::instructions::choose::Chooser;
 use crate::plan::limits::overlapping_outputs;
 use crate::plan::values::{atomics, graph, whole_rows};
-use crate::spec::model::{Operand, Spec};
+use crate::spec::keys::model::{Operand, Spec};
 
 /// The mode of the output that an epilogue folds along.
 const COLUMNS: usize = 1;

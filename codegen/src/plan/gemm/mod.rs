@@ -28,7 +28,7 @@ use crate::plan::smem::swizzle_search::placed_bytes;
 use crate::plan::supported::main_loops::{self, Way};
 use crate::plan::undecided::undecided;
 use crate::plan::values::deterministic_sums;
-use crate::spec::model::{Auto, CopyPath, Operand, Point, Role, Schedule, Spec, Stride};
+use crate::spec::keys::model::{Auto, CopyPath, Operand, Point, Role, Schedule, Spec, Stride};
 
 /// Plans the point. What a violation leaves open is not decided, so that everything else that can
 /// be known is reported with it; `None` when nothing can.

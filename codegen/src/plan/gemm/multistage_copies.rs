@@ -14,7 +14,7 @@ use crate::plan::data::model::{MmaPlan, Plan};
 use crate::plan::data::moves::{Hop, Step};
 use crate::plan::instructions::choose::{Chooser, Wanted};
 use crate::plan::smem::swizzle_search::{Lies, place_smem, refuse_conflicts};
-use crate::spec::model::{Auto, Operand, Role, Spec, Stride};
+use crate::spec::keys::model::{Auto, Operand, Role, Spec, Stride};
 
 /// Bytes of one asynchronous copy of the multistage way.
 const VECTOR_BYTES: u32 = 16;

@@ -10,7 +10,7 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::plan::data::model::MmaPlan;
 use crate::plan::instructions::choose::Chooser;
-use crate::spec::model::{Auto, Operand, Spec, Stride};
+use crate::spec::keys::model::{Auto, Operand, Spec, Stride};
 
 /// The atom, and the widening of stored elements to its types where they are narrower. `None` when
 /// there is none, which is then among the violations.

@@ -13,7 +13,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result, Violation};
 use crate::plan::data::choices::{Choice, LeftOut};
 use crate::spec::Keys;
-use crate::spec::model::{Auto, Point};
+use crate::spec::keys::model::{Auto, Point};
 
 /// Looks atoms up for one plan and collects what is wrong with the user's choices.
 pub(in crate::plan) struct Chooser<'c> {

@@ -17,7 +17,7 @@ use crate::plan::data::model::Plan;
 use crate::plan::data::moves::Hop;
 use crate::plan::data::warp_roles::Roles;
 use crate::plan::instructions::choose::Chooser;
-use crate::spec::model::{LaunchKind, Schedule};
+use crate::spec::keys::model::{LaunchKind, Schedule};
 
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@
 
 use crate::error::Violation;
 use crate::spec::Keys;
-use crate::spec::model::Spec;
+use crate::spec::keys::model::Spec;
 
 /// Codes of limits, and keys that take part; `*` stands for any one part of a path, `{a}` for the
 /// name of the operand of that role. Codes without a row are about the keys that their messages

@@ -5,7 +5,7 @@ use tilewright_formula::Extent;
 
 use crate::plan::data::model::Plan;
 use crate::plan::instructions::choose::Chooser;
-use crate::spec::model::{Axis, Operand, Stride};
+use crate::spec::keys::model::{Axis, Operand, Stride};
 
 /// Elements of the output that share an address within a tile, as constant strides have it.
 pub(in crate::plan) fn check_tiles(chooser: &mut Chooser<'_>, plan: &Plan) {

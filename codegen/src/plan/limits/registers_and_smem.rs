@@ -13,7 +13,7 @@ use crate::plan::data::values::{Does, Flow, Node, Pass, Staged};
 use crate::plan::data::warp_roles::BARRIER_BYTES;
 use crate::plan::instructions::choose::Chooser;
 use crate::plan::values::atomics;
-use crate::spec::model::{Auto, Axis, Operand, Role, Spec};
+use crate::spec::keys::model::{Auto, Axis, Operand, Role, Spec};
 
 /// Registers a thread needs besides accumulators and fragments: addresses, predicates, loop state.
 const OTHER_REGISTERS: i64 = 40;

@@ -12,7 +12,7 @@ use crate::plan::data::moves::{SmemTile, Step};
 use crate::plan::instructions::choose::Chooser;
 use crate::plan::smem::accesses::SmemAccesses;
 use crate::plan::smem::bank_conflicts::{self, Wavefronts};
-use crate::spec::model::{Auto, Operand};
+use crate::spec::keys::model::{Auto, Operand};
 
 /// Places the operand's tile in shared memory, that of each plane behind another, with the first
 /// swizzle or pitch by which the two steps take the fewest wavefronts. How many these

@@ -7,7 +7,7 @@
 use crate::dtype::DType;
 use crate::error::Violation;
 use crate::plan::instructions::choose::Chooser;
-use crate::spec::model::{FormKind, Role, Spec};
+use crate::spec::keys::model::{FormKind, Role, Spec};
 
 /// Element types that no product of matrices is generated of.
 pub const NOT_MULTIPLIED: &[DType] = &[

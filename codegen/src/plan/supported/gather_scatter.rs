@@ -11,7 +11,7 @@ use crate::error::Violation;
 use crate::plan::instructions::choose::Chooser;
 use crate::plan::supported::limitations::{self, Limit};
 use crate::spec::TILE_MODES;
-use crate::spec::model::{Axis, Spec, Stride};
+use crate::spec::keys::model::{Axis, Spec, Stride};
 
 /// What of a place is not generated, and what to do.
 pub(super) fn misfit(

@@ -12,7 +12,7 @@ use tilewright_formula::form::Form;
 use crate::plan::instructions::choose::Chooser;
 use crate::plan::supported::atomics;
 use crate::spec::TILE_MODES;
-use crate::spec::model::{Operand, Spec};
+use crate::spec::keys::model::{Operand, Spec};
 
 const CODE: &str = "outer-mode";
 

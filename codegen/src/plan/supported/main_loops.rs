@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::Hop;
 use crate::plan::instructions::choose::Chooser;
-use crate::spec::model::{Auto, Passes, Role, Spec};
+use crate::spec::keys::model::{Auto, Passes, Role, Spec};
 
 /// A way of making a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -24,7 +24,7 @@ use crate::plan::supported::limitations::Limit;
 
 use crate::error::Violation;
 use crate::plan::instructions::choose::Chooser;
-use crate::spec::model::{Computes, Spec};
+use crate::spec::keys::model::{Computes, Spec};
 use crate::spec::{Columns, TILE_MODES, default_formula};
 
 /// A part of a formula that is not generated.

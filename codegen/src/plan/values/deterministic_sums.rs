@@ -20,7 +20,7 @@ use crate::plan::data::model::Plan;
 use crate::plan::data::moves::Step;
 use crate::plan::data::values::Flow;
 use crate::plan::instructions::choose::{Chooser, Wanted};
-use crate::spec::model::Auto;
+use crate::spec::keys::model::Auto;
 
 /// How terms of an output come together that a step moves, where values have elements along those
 /// modes; nothing where warps share elements in no way that digits of their numbers tell.

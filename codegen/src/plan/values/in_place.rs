@@ -14,7 +14,7 @@ use crate::plan::data::model::Plan;
 use crate::plan::data::moves::{Hop, Step};
 use crate::plan::data::values::{Does, Node, Pass};
 use crate::plan::instructions::choose::Chooser;
-use crate::spec::model::{Auto, Operand, Spec, Stride};
+use crate::spec::keys::model::{Auto, Operand, Spec, Stride};
 
 /// Refuses outputs that may not take the place that the spec says.
 pub(in crate::plan) fn check(spec: &Spec, chooser: &mut Chooser<'_>, plan: &Plan) -> Result<()> {

@@ -5,7 +5,7 @@ use inkwell::values::BasicMetadataValueEnum;
 
 use super::{Target, Value, is_collective, outputs_of};
 use crate::atoms::model::{Atom, Kind, OperandDecl, OperandKind, RegType, Space};
-use crate::ir::program::{Arg, Reg};
+use crate::ir::thread::program::{Arg, Reg};
 use crate::ptx::template;
 use crate::ptx::translate::{Result, Translator, in_builder};
 

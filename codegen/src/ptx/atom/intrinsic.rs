@@ -5,7 +5,7 @@ use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum};
 
 use super::{Target, Value, argument, declaration, is_collective, outputs_of};
 use crate::atoms::model::{Atom, IntrinsicArg, IntrinsicResult, OperandDecl, OperandKind};
-use crate::ir::program::Arg;
+use crate::ir::thread::program::Arg;
 use crate::ptx::translate::{Result, Translator};
 
 impl<'ctx, 'p> Translator<'ctx, 'p> {

@@ -6,7 +6,7 @@ use inkwell::values::{BasicValue, BasicValueEnum, InstructionValue};
 use super::{Value, result};
 use crate::atoms::model::{Atom, ConvertFacts, LlvmOp, OperandDecl, OperandKind};
 use crate::dtype::DType;
-use crate::ir::program::{Address, Arg, Reg};
+use crate::ir::thread::program::{Address, Arg, Reg};
 use crate::ptx::translate::{Result, Translator, in_builder};
 
 impl<'ctx, 'p> Translator<'ctx, 'p> {

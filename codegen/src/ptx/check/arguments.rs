@@ -3,7 +3,7 @@
 use super::{Checker, clipped};
 use crate::atoms::model::{Atom, Emit, LlvmOp, OperandDecl, OperandKind, RegType, Space};
 use crate::error::Error;
-use crate::ir::program::{Address, Arg, Base, Expr, IntType, ParamType, Reg};
+use crate::ir::thread::program::{Address, Arg, Base, Expr, IntType, ParamType, Reg};
 
 impl<'p> Checker<'p> {
     pub(super) fn reg(&mut self, reg: Reg) -> Option<RegType> {

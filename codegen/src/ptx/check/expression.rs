@@ -1,7 +1,7 @@
 //! Types of expressions.
 
 use super::{Checker, MAX_DEPTH, clipped, node};
-use crate::ir::program::{BinOp, Expr, IntType, ParamType};
+use crate::ir::thread::program::{BinOp, Expr, IntType, ParamType};
 
 impl<'p> Checker<'p> {
     pub(super) fn expect(&mut self, expr: &'p Expr, wanted: IntType) {

@@ -2,7 +2,7 @@
 
 use super::constants;
 use crate::arch::Arch;
-use crate::ir::program::Program;
+use crate::ir::thread::program::Program;
 
 /// Checks that the text holds exactly the kernel.
 pub(in crate::ptx) fn check_text(

@@ -16,7 +16,7 @@ use tilewright_formula::{
 use super::*;
 use crate::dtype::DType;
 use crate::element::{self, Element, Packing, Slot};
-use crate::lower::element::{Temps, run as run_element};
+use crate::lower::threads::element::{Temps, run as run_element};
 use crate::ptx::emit;
 
 const THREADS: u32 = 128;

@@ -21,7 +21,7 @@ threads: 128
     );
     let file = spec::parse("-", &spec).unwrap();
     let plan = plan::plan(&file.points[0]).unwrap();
-    let kernel = ir::build::build(&plan).unwrap();
+    let kernel = ir::tile::build::build(&plan).unwrap();
     let program = lower::lower(&plan, &kernel).unwrap();
     ptx::emit(&program, &arch("sm_80"), "over").unwrap().text
 }

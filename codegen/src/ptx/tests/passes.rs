@@ -3,9 +3,9 @@
 
 use tilewright_emulator::{Arg as Value, Content, Launch, Memory, Module, Options, Params};
 
-use crate::ir::build;
-use crate::ir::expr::{int, sub};
-use crate::ir::program::{Program, Scalar, Stmt};
+use crate::ir::thread::expr::{int, sub};
+use crate::ir::thread::program::{Program, Scalar, Stmt};
+use crate::ir::tile::build;
 use crate::plan::data::model::Plan;
 use crate::ptx::emit;
 use crate::{lower, plan, spec};

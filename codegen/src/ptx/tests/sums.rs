@@ -108,7 +108,7 @@ fn outputs(made: (&str, u32), turn: (u32, u32), order: WarpOrder) -> [Vec<u32>; 
 fn bits_of_sums_do_not_depend_on_the_order_of_ctas() {
     let file = spec::parse("-", SPEC).unwrap();
     let plan = plan::plan(&file.points[0]).unwrap();
-    let program = lower::lower(&plan, &ir::build::build(&plan).unwrap()).unwrap();
+    let program = lower::lower(&plan, &ir::tile::build::build(&plan).unwrap()).unwrap();
     let text = ptx::emit(&program, &arch("sm_70"), "sums").unwrap().text;
     let made = (text.as_str(), program.smem_bytes);
     let [first, second] = outputs(made, (1, 0), WarpOrder::RoundRobin);

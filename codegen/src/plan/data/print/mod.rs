@@ -8,7 +8,7 @@ use std::fmt;
 use crate::plan::data::choices::{Choice, LeftOut};
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::{Rows, SmemTile, Step};
-use crate::spec::model::{LaunchKind, Operand};
+use crate::spec::keys::model::{LaunchKind, Operand};
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -8,7 +8,7 @@ use crate::plan::data::model::Plan;
 use crate::plan::data::moves::{BoxCopy, Hop};
 use crate::plan::data::warp_roles::{Ahead, BARRIER_BYTES, Roles, WARPS, entry_registers};
 use crate::plan::work_tiles::Cluster;
-use crate::spec::model::Schedule;
+use crate::spec::keys::model::Schedule;
 
 /// Writes what only plans with roles have.
 pub(super) fn write(f: &mut fmt::Formatter<'_>, plan: &Plan, roles: &Roles) -> fmt::Result {

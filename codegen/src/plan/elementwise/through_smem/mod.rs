@@ -23,7 +23,7 @@ use crate::plan::instructions::choose::Chooser;
 use crate::plan::limits::registers_and_smem;
 use crate::plan::smem::bank_conflicts::Wavefronts;
 use crate::plan::smem::swizzle_search::{Lies, place_smem, refuse_conflicts};
-use crate::spec::model::{Auto, CopyPath, Operand, Spec};
+use crate::spec::keys::model::{Auto, CopyPath, Operand, Spec};
 use steps::{alone, fill, load};
 
 /// Bytes of a row that neighbouring threads load of what is turned: lanes of a warp write vectors

@@ -11,7 +11,7 @@ use crate::plan::copies::vector_width::axes_of;
 use crate::plan::data::moves::{Hop, Step};
 use crate::plan::instructions::arithmetic::repacked;
 use crate::plan::instructions::choose::{Chooser, Wanted};
-use crate::spec::model::Auto;
+use crate::spec::keys::model::Auto;
 
 /// What takes the elements of loaded vectors apart; nothing where they come so.
 pub(super) fn alone(

@@ -24,7 +24,7 @@ use crate::plan::instructions::choose::Chooser;
 use crate::plan::limits::registers_and_smem::check_cta_threads;
 use crate::plan::values::deterministic_sums;
 use crate::plan::work_tiles::{Cluster, Work};
-use crate::spec::model::{
+use crate::spec::keys::model::{
     Auto, Axis, CopyPath, Operand, Point, Role, Schedule, SchedulerKind, Spec, Stride,
 };
 use registers::registers;

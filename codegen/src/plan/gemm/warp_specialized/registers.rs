@@ -4,7 +4,7 @@ use crate::arch::{MAX_REGISTERS_PER_THREAD, WARPGROUP};
 use crate::plan::data::warp_roles::entry_registers;
 use crate::plan::instructions::choose::Chooser;
 use crate::plan::work_tiles::Work;
-use crate::spec::model::{Auto, Spec};
+use crate::spec::keys::model::{Auto, Spec};
 
 /// Registers an MMA needs besides its accumulators when it is issued at the entry's register count.
 const ISSUE_REGISTERS: i64 = 26;

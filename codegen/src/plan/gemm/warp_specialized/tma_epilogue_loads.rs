@@ -16,7 +16,7 @@ use crate::plan::gemm::warp_specialized::tma_loads::{input_layout, load_atom, sw
 use crate::plan::instructions::choose::{Chooser, STRIDE_CODE, Wanted};
 use crate::plan::smem::accesses::SmemAccesses;
 use crate::plan::smem::swizzle_search::placed_bytes;
-use crate::spec::model::{Operand, Role, Spec, Stride};
+use crate::spec::keys::model::{Operand, Role, Spec, Stride};
 
 /// Whether the spec asks for boxes of an operand of the epilogue.
 fn asks(spec: &Spec, operand: &Operand) -> bool {

@@ -15,7 +15,7 @@ use crate::plan::data::moves::{BoxCopy, BoxPlace, Hop, SmemTile};
 use crate::plan::instructions::choose::{Chooser, STRIDE_CODE, Wanted};
 use crate::plan::smem::swizzle_search::placed_bytes;
 use crate::plan::smem::wgmma_descriptor;
-use crate::spec::model::{Auto, Operand, Role, Spec};
+use crate::spec::keys::model::{Auto, Operand, Role, Spec};
 
 /// Bytes of the rows of each swizzle's pattern, the widest first, and of a core matrix.
 const WIDTHS: [i64; 4] = [128, 64, 32, 16];

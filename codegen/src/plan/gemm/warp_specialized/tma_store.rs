@@ -17,7 +17,7 @@ use crate::plan::data::warp_roles::Staging;
 use crate::plan::instructions::choose::{Chooser, STRIDE_CODE, Wanted};
 use crate::plan::smem::accesses::SmemAccesses;
 use crate::plan::smem::swizzle_search::placed_bytes;
-use crate::spec::model::{Auto, Operand, Spec, Stride};
+use crate::spec::keys::model::{Auto, Operand, Spec, Stride};
 
 /// Bytes of a row of the narrowest swizzle.
 const NARROWEST_BYTES: i64 = 32;

@@ -8,7 +8,7 @@ use crate::plan::data::model::MmaPlan;
 use crate::plan::gemm::tiled_mma::{check_accumulation, mma_of, smem_mma_atom};
 use crate::plan::instructions::choose::Chooser;
 use crate::spec::Planes;
-use crate::spec::model::{Auto, Operand, Schedule, SchedulerKind, Spec};
+use crate::spec::keys::model::{Auto, Operand, Schedule, SchedulerKind, Spec};
 
 /// What products side by side demand.
 pub(super) fn check_planes(spec: &Spec, chooser: &mut Chooser<'_>, along_n: i64) {

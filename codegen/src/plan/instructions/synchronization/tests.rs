@@ -97,7 +97,8 @@ fn a_later_architectures_instruction_is_a_record() {
          sm_90a [atom-arch]"
     );
     // Lowering gives arguments by name, whatever their order.
-    let program = crate::lower::lower(&plan, &crate::ir::build::build(&plan).unwrap()).unwrap();
+    let program =
+        crate::lower::lower(&plan, &crate::ir::tile::build::build(&plan).unwrap()).unwrap();
     let calls = program.to_string();
     let calls: Vec<_> = calls
         .lines()

@@ -1,0 +1,80 @@
+//! Outputs that are combined with what was there, as what is combined: an operand that has an
+//! element for each of the values, which the formula gives, so that each is combined once and is
+//! what it should be. What was there takes no part.
+
+use tilewright_formula::affine::{Poly, Symbol};
+use tilewright_formula::syntax::Combine;
+use tilewright_formula::{Axis as FormulaAxis, Formula, Index, Role, Source};
+
+use crate::plan::data::model::Plan;
+use crate::spec::keys::model::{Axis, Operand, Stride};
+
+/// A formula and its operands, with the terms of what is combined in the place of outputs.
+pub(super) struct Terms {
+    pub formula: Formula,
+    pub operands: Vec<Operand>,
+}
+
+impl Terms {
+    /// Those of a plan.
+    pub fn of(plan: &Plan) -> Terms {
+        let mut formula = plan.computes.formula.clone();
+        let mut operands = plan.operands.clone();
+        let own = &plan.computes.formula;
+        let modes = plan.modes.iter().chain(&plan.work.outer);
+        let modes: Vec<usize> = modes.filter_map(|mode| own.mode(mode)).collect();
+        for statement in &mut formula.statements {
+            let Source::Operand(at) = statement.target else {
+                continue;
+            };
+            if statement.combine == Combine::Set {
+                continue;
+            }
+            let goes =
+                |mode: &&usize| statement.loops.contains(mode) || statement.folded.contains(mode);
+            let along: Vec<usize> = modes.iter().filter(goes).copied().collect();
+            let names = along.iter().filter_map(|mode| own.modes.get(*mode));
+            let names: Vec<&String> = names.map(|mode| &mode.name).collect();
+            let bare = |mode: &usize| Index::Affine(Poly::symbol(Symbol::Mode(*mode)));
+            statement.combine = Combine::Set;
+            statement.left = along.iter().map(bare).collect();
+            statement.loops = along.clone();
+            statement.folded = Vec::new();
+            let name = own.name(Source::Operand(at));
+            if let Some(operand) = formula.signature.operands.get_mut(at) {
+                let axis = |name: &&String| FormulaAxis::Mode((*name).clone());
+                operand.axes = names.iter().map(axis).collect();
+            }
+            if let Some(operand) = operands.iter_mut().find(|one| one.name == name) {
+                let axis = |name: &&String| Axis {
+                    mode: (*name).clone(),
+                    table: None,
+                    stride: Stride::Const(0),
+                };
+                operand.axes = names.iter().map(axis).collect();
+                operand.turned = false;
+                operand.block = None;
+            }
+        }
+        Terms { formula, operands }
+    }
+
+    /// The modes of the tile that run along the coordinates of an operand's tile by themselves.
+    pub fn own_places(&self, plan: &Plan, operand: &Operand) -> [Option<usize>; 2] {
+        if !is_combined(plan, &operand.name) {
+            return plan.own_places(operand);
+        }
+        [0, 1].map(|mode| {
+            let name = plan.modes.get(mode)?;
+            let has = operand.axes.iter().any(|axis| axis.mode == *name);
+            has.then_some(mode)
+        })
+    }
+}
+
+/// Whether the operand of that name is combined with what was there.
+pub(super) fn is_combined(plan: &Plan, name: &str) -> bool {
+    let formula = &plan.computes.formula;
+    let at = formula.signature.operand(name);
+    at.is_some_and(|at| formula.role(at) == Role::Combined)
+}

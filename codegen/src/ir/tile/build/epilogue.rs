@@ -1,0 +1,103 @@
+//! The epilogue of a product: a share of the results at a time is computed and stored, while the
+//! operands of the next share are on their way.
+
+use crate::error::Result;
+use crate::ir::tile::build::tiles::Tiles;
+use crate::ir::tile::build::values::{FlowTiles, Way, is_made_once};
+use crate::ir::tile::{Bounds, Op, Share, View, WHOLE};
+use crate::plan::data::values::Node;
+
+/// Values of a thread in one share, where results go to memory past shared memory.
+const SHARE: usize = 16;
+
+/// Shares that a thread's results are made in.
+fn shares(values: usize) -> u32 {
+    let mut shares = 1;
+    while values.is_multiple_of(4 * shares) && values / shares > SHARE {
+        shares *= 2;
+    }
+    shares as u32
+}
+
+/// From registers to memory: checked, every element by itself, where it is inside. A thread has so
+/// many values.
+pub(super) fn direct(
+    tiles: &Tiles<'_>,
+    flow: &FlowTiles<'_>,
+    bounds: Bounds,
+    values: usize,
+) -> Result<Vec<Op>> {
+    let way = match bounds {
+        Bounds::Inside | Bounds::Vectors => Way::Vectors,
+        Bounds::Checked => Way::Elements,
+    };
+    let count = shares(values);
+    let (mut ops, made) = flow.folded(tiles, (way, bounds, count), None)?;
+    // What all rows share comes a share at a time where shares are of other columns each.
+    let along = flow.goes_along_columns(count);
+    let first = |at: usize, node: &Node| !made[at] && is_made_once(node, along);
+    let rest = |at: usize, node: &Node| !made[at] && !is_made_once(node, along);
+    ops.extend(flow.loads(tiles, first, (way, bounds, WHOLE))?);
+    ops.extend(flow.values(tiles, first, (way, bounds, WHOLE), None)?);
+    let how = ((way, bounds, count), None);
+    ops.extend(flow.by_shares(tiles, &rest, how, &|_| Vec::new())?);
+    Ok(ops)
+}
+
+/// What makes the results that leave by boxes.
+pub(super) struct OfBoxes {
+    /// What comes before the first box.
+    pub before: Vec<Op>,
+    /// What makes each box.
+    pub parts: Vec<Vec<Op>>,
+    /// The registers that results are in.
+    pub held: Option<View>,
+}
+
+/// What makes the results of each box, and the registers that they are in: what comes before the
+/// first box, then each box's part. Boxes go along the columns first, so many to a row.
+pub(super) fn of_boxes(
+    tiles: &Tiles<'_>,
+    flow: &FlowTiles<'_>,
+    (output, boxes, of_a_row): (&str, u32, u32),
+) -> Result<OfBoxes> {
+    let (way, bounds) = (Way::Vectors, Bounds::Vectors);
+    let (mut before, made) = flow.folded(tiles, (way, bounds, boxes), Some(output))?;
+    let of_rows = |at: usize, node: &Node| !made[at] && !node.keeps[1];
+    before.extend(flow.loads(tiles, of_rows, (way, bounds, WHOLE))?);
+    before.extend(flow.values(tiles, of_rows, (way, bounds, WHOLE), None)?);
+    let along_rows = |at: usize, node: &Node| !made[at] && node.keeps == [false, true];
+    let whole = |at: usize, node: &Node| !made[at] && node.keeps == [true; 2];
+    // What all rows share is made with the first boxes that have its columns.
+    let load = |number: u32| -> Result<Vec<Op>> {
+        let mut ops = Vec::new();
+        if number < of_a_row {
+            let share = Share(number, of_a_row);
+            ops.extend(flow.loads(tiles, along_rows, (way, bounds, share))?);
+        }
+        let share = Share(number, boxes);
+        ops.extend(flow.loads(tiles, whole, (way, bounds, share))?);
+        Ok(ops)
+    };
+    before.extend(load(0)?);
+    let mut parts = Vec::new();
+    for number in 0..boxes {
+        let mut ops = Vec::new();
+        if number + 1 < boxes {
+            ops.extend(load(number + 1)?);
+        }
+        if number < of_a_row {
+            let how = (way, bounds, Share(number, of_a_row));
+            ops.extend(flow.values(tiles, along_rows, how, Some(output))?);
+        }
+        let how = (way, bounds, Share(number, boxes));
+        ops.extend(flow.values(tiles, whole, how, Some(output))?);
+        parts.push(ops);
+    }
+    let view = flow.stored_to(output).map(|node| flow.view(node, way));
+    Ok(OfBoxes {
+        before,
+        parts,
+        held: view,
+    })
+}

@@ -1,0 +1,129 @@
+//! The tiles of a product in registers, and the operations on them.
+
+use std::sync::Arc;
+
+use crate::element::Element;
+use crate::error::Result;
+use crate::ir::tile::build::tiles::Tiles;
+use crate::ir::tile::build::values::FlowTiles;
+use crate::ir::tile::{Op, Share, Stage, Start, TileId, View, WHOLE};
+use crate::spec::keys::model::Role;
+
+/// What a product is made of.
+pub(super) struct Product<'p> {
+    /// The factors that pass through registers: a, then b of each plane, or none where the MMA
+    /// reads shared memory.
+    pub factors: Vec<Factor>,
+    /// The accumulators, of each plane.
+    pub acc: Vec<TileId>,
+    /// What they begin with.
+    pub(super) zero: Arc<Element>,
+    /// Accumulators of a thread.
+    pub values: usize,
+    /// What is computed of them before they are stored.
+    pub flow: Option<FlowTiles<'p>>,
+    /// The output's elements, two to a register, and what makes them of accumulators.
+    pub(super) packed: Option<(TileId, Arc<Element>)>,
+    /// The output's elements, one to a register.
+    pub(super) single: Option<(TileId, Arc<Element>)>,
+}
+
+/// One factor of a product, as it comes through registers.
+pub(super) struct Factor {
+    /// Which.
+    pub role: Role,
+    /// Its tile in global memory.
+    pub gmem: View,
+    /// Its tile in shared memory.
+    pub(super) smem: TileId,
+    /// On its way from global to shared memory, where it goes that way.
+    pub passing: TileId,
+    /// As it comes out of shared memory.
+    pub loaded: TileId,
+    /// As the MMA takes it.
+    pub(super) fragment: TileId,
+    /// What makes the one of the other, where they differ.
+    pub(super) widen: Option<Arc<Element>>,
+}
+
+impl Factor {
+    /// A buffer of its tile in shared memory, or a block of it.
+    pub fn slot(&self, stage: Stage, block: Option<u32>) -> View {
+        View::Smem(self.smem, stage, block)
+    }
+}
+
+impl Product<'_> {
+    /// Sets the accumulators to zero.
+    pub fn clear(&self) -> impl Iterator<Item = Op> + '_ {
+        self.acc.iter().map(|acc| Op::Map {
+            to: View::Rmem(*acc, 0),
+            from: Vec::new(),
+            element: self.zero.clone(),
+            share: WHOLE,
+        })
+    }
+
+    /// The accumulators of the only plane.
+    pub fn alone(&self) -> TileId {
+        self.acc.first().copied().unwrap_or(TileId(usize::MAX))
+    }
+
+    /// Widens the fragments of a buffer to the MMA's types, where they are stored narrower.
+    pub fn widen(&self, buffer: u32) -> impl Iterator<Item = Op> + '_ {
+        let widens =
+            |factor: &Factor| Some((factor.fragment, factor.loaded, factor.widen.clone()?));
+        let factors = self.factors.iter().filter_map(widens);
+        factors.map(move |(fragment, loaded, element)| Op::Map {
+            to: View::Rmem(fragment, buffer),
+            from: vec![View::Rmem(loaded, buffer)],
+            element,
+            share: WHOLE,
+        })
+    }
+
+    /// Multiplies the fragments of a buffer, or a share of the atoms, plane after plane.
+    pub fn multiply(&self, buffer: u32, share: Share) -> impl Iterator<Item = Op> + '_ {
+        let fragment = move |factor: &Factor| View::Rmem(factor.fragment, buffer);
+        let (a, planes) = match self.factors.split_first() {
+            Some((a, planes)) => (Some(fragment(a)), planes),
+            None => (None, &[][..]),
+        };
+        let planes = self.acc.iter().zip(planes);
+        planes.filter_map(move |(acc, b)| {
+            Some(Op::Mma {
+                acc: vec![*acc],
+                a: a?,
+                b: fragment(b),
+                start: Start::Held,
+                share,
+            })
+        })
+    }
+
+    /// What adds up, in a fixed order, what threads have of results.
+    pub fn add_up(&self, tiles: &Tiles<'_>) -> Result<Option<Op>> {
+        match &self.flow {
+            Some(flow) => flow.add_up(tiles, |_| true),
+            None => Ok(None),
+        }
+    }
+
+    /// The output's elements in registers, and the cast that puts a share of them there: two to a
+    /// register for whole vectors, each in one of its own otherwise.
+    pub fn result(&self, whole: bool, share: Share) -> (Option<Op>, View) {
+        let packed = self.packed.as_ref().filter(|_| whole);
+        let Some((tile, by)) = packed.or(self.single.as_ref()) else {
+            return (None, View::Rmem(self.alone(), 0));
+        };
+        let share = if packed.is_some() { share } else { WHOLE };
+        let to = View::Rmem(*tile, 0);
+        let cast = Op::Map {
+            to,
+            from: vec![View::Rmem(self.alone(), 0)],
+            element: by.clone(),
+            share,
+        };
+        (Some(cast), to)
+    }
+}

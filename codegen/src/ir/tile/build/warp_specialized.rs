@@ -1,0 +1,307 @@
+//! The warp-specialized gemm: a producer keeps the ring full, consumers multiply what it holds and
+//! store finished tiles while the producer already loads the next ones.
+//!
+//! The ring's state is carried over output tiles: it never starts anew. With one group in flight a
+//! consumer gives a slot back a trip late, when the group that read it is done.
+
+use super::product::Product;
+use super::tiles::Tiles;
+use super::{epilogue, store_direct};
+use crate::error::Result;
+use crate::ir::tile::{
+    Across, Bounds, End, Engine, Every, Full, Members, Op, Pipe, PipeId, Share, Stage, Start, Sync,
+    Team, TileId, Trips, View, WHOLE,
+};
+use crate::plan::data::moves::{BoxCopy, Hop};
+use crate::plan::data::warp_roles::Roles;
+use crate::spec::keys::model::Role;
+
+/// The pipes of a kernel.
+struct Pipes {
+    /// Tiles of a and b.
+    ring: PipeId,
+    /// Groups of products.
+    products: PipeId,
+    /// Whose turn it is at the tensor cores, where consumers take turns.
+    turns: Option<PipeId>,
+    /// Results on their way out, where they leave by boxes.
+    staging: Option<PipeId>,
+    /// What the epilogue reads, where boxes bring it.
+    ahead: Option<PipeId>,
+    /// Partial sums on their way to who began their tile, where tiles are cut along k.
+    partials: Option<PipeId>,
+}
+
+/// The kernel of a plan with roles.
+pub(super) fn body(tiles: &mut Tiles<'_>, product: &Product<'_>, roles: &Roles) -> Result<Vec<Op>> {
+    let [producer, consumer] = roles.registers;
+    let registers = |count: u32| roles.splits_registers().then_some(count);
+    for (team, count, left) in [
+        (Team::Producer, 1, producer),
+        (Team::Consumers, roles.consumers, consumer),
+    ] {
+        tiles.team(Members {
+            team,
+            count,
+            registers: registers(left),
+        });
+    }
+    let pipes = Pipes::of(tiles, product, roles);
+    Ok(vec![
+        Op::InitPipes,
+        Op::Teams(vec![
+            (Team::Producer, produce(tiles, &pipes, roles)),
+            (Team::Consumers, consume(tiles, product, &pipes, roles)?),
+        ]),
+    ])
+}
+
+impl Pipes {
+    fn of(tiles: &mut Tiles<'_>, product: &Product<'_>, roles: &Roles) -> Pipes {
+        let held = [Role::A, Role::B].map(|role| tiles.smem(role, Stage::Fixed(0), None).tile());
+        let consumers = Team::Consumers;
+        let ring = tiles.pipe(Pipe {
+            name: "ring",
+            slots: roles.ring.stages,
+            tiles: held.to_vec(),
+            fill: Team::Producer,
+            empty: consumers,
+            full: Full::Bytes(roles.ring),
+            every: Every::Trip,
+            across: match tiles.plan().work.cluster().size() {
+                1 => Across::Cta,
+                _ => Across::Cluster,
+            },
+        });
+        let groups = roles.in_flight + 1;
+        let products = tiles.pipe(own_pipe(
+            "products",
+            groups,
+            product.acc.clone(),
+            Engine::Products,
+        ));
+        let turns = roles.turns_at.map(|at| {
+            tiles.pipe(Pipe {
+                name: "turns",
+                slots: roles.consumers,
+                tiles: Vec::new(),
+                fill: consumers,
+                empty: consumers,
+                full: Full::Arrivals(at),
+                every: Every::Trip,
+                across: Across::Cta,
+            })
+        });
+        let staging = roles.store.as_ref().map(|_| {
+            let staged = tiles.smem(Role::Output, Stage::Turn, None).tile();
+            let buffers = roles.staging.buffers as u32;
+            tiles.pipe(own_pipe("staging", buffers, vec![staged], Engine::Stores))
+        });
+        let ahead = ahead(tiles, roles);
+        let cuts = tiles.plan().work.cuts_tiles();
+        let partials = cuts.then(|| {
+            tiles.pipe(Pipe {
+                name: "partials",
+                slots: 1,
+                tiles: Vec::new(),
+                fill: consumers,
+                empty: consumers,
+                full: Full::Flag,
+                every: Every::Trip,
+                across: Across::Grid,
+            })
+        });
+        Pipes {
+            ring,
+            products,
+            turns,
+            staging,
+            ahead,
+            partials,
+        }
+    }
+}
+
+/// A pipe of a warpgroup of consumers, of what an engine does for it.
+fn own_pipe(name: &'static str, slots: u32, tiles: Vec<TileId>, engine: Engine) -> Pipe {
+    Pipe {
+        name,
+        slots,
+        tiles,
+        fill: Team::Consumers,
+        empty: Team::Consumers,
+        full: Full::Group(engine),
+        every: Every::Trip,
+        across: Across::Warpgroup,
+    }
+}
+
+/// The pipe of what boxes bring to the epilogue.
+fn ahead(tiles: &mut Tiles<'_>, roles: &Roles) -> Option<PipeId> {
+    let ahead = roles.ahead.as_ref()?;
+    let loads = ahead.loads.iter();
+    let held = loads.map(|load| tiles.smem_of(&load.operand)).collect();
+    Some(tiles.pipe(Pipe {
+        name: "ahead",
+        slots: ahead.ring.stages,
+        tiles: held,
+        fill: Team::Producer,
+        empty: Team::Consumers,
+        full: Full::Bytes(ahead.ring),
+        every: Every::WorkTile,
+        across: Across::Cta,
+    }))
+}
+
+fn produce(tiles: &Tiles<'_>, pipes: &Pipes, roles: &Roles) -> Vec<Op> {
+    let filled = |pipe: PipeId, loads: Vec<Op>| {
+        let mut ops = vec![Op::Sync(Sync::Acquire(pipe)), Op::Sync(Sync::Arm(pipe))];
+        ops.extend(loads);
+        ops.push(Op::Sync(Sync::Skip(pipe, End::Fill, Trips::One)));
+        ops
+    };
+    let load = |name: &str| {
+        let at = Stage::At(End::Fill);
+        let views = [
+            tiles.gmem_of(name),
+            View::Smem(tiles.smem_of(name), at, None),
+        ];
+        tiles.step_of(name, Hop::G2s, views, Bounds::Checked)
+    };
+    let factors = roles.loads.iter().map(|copy| load(&copy.operand)).collect();
+    let mut tile = vec![Op::ForEachKTile(filled(pipes.ring, factors))];
+    let mut ends = vec![Op::Sync(Sync::Drain(pipes.ring))];
+    if let (Some(ahead), Some(pipe)) = (&roles.ahead, pipes.ahead) {
+        let loads = ahead.loads.iter().map(|copy| load(&copy.operand)).collect();
+        tile.extend(filled(pipe, loads));
+        ends.push(Op::Sync(Sync::Drain(pipe)));
+    }
+    let mut body = vec![Op::ForEachWorkTile(tile)];
+    body.extend(ends);
+    body
+}
+
+fn consume(
+    tiles: &Tiles<'_>,
+    product: &Product<'_>,
+    pipes: &Pipes,
+    roles: &Roles,
+) -> Result<Vec<Op>> {
+    let (ring, products) = (pipes.ring, pipes.products);
+    let late = roles.in_flight.min(1);
+    let factor = |role| tiles.smem(role, Stage::At(End::Empty), None);
+    let trip = vec![
+        Op::Sync(Sync::Await(ring, 0)),
+        Op::Sync(Sync::Acquire(products)),
+        Op::Mma {
+            acc: product.acc.clone(),
+            a: factor(Role::A),
+            b: factor(Role::B),
+            start: Start::FirstTrip,
+            share: WHOLE,
+        },
+        Op::Sync(Sync::Commit(products)),
+        Op::Sync(Sync::Await(products, roles.in_flight)),
+        Op::Sync(Sync::Release(ring, late)),
+        Op::Sync(Sync::Skip(ring, End::Empty, Trips::One)),
+    ];
+    let parts = pipes.partials.is_some();
+    let skip = |trips| Op::Sync(Sync::Skip(ring, End::Empty, trips));
+    // What the consumers before this one, or the other ones, take out of the pipes.
+    let rings = [Some(ring), pipes.ahead].into_iter().flatten();
+    let skips = |trips| {
+        let others = rings.clone().filter(|_| pipes.turns.is_some() && !parts);
+        others.map(move |ring| Op::Sync(Sync::Skip(ring, End::Empty, trips)))
+    };
+    let ahead = |what: fn(PipeId) -> Sync| pipes.ahead.map(|ahead| Op::Sync(what(ahead)));
+    let turn = |what: fn(PipeId) -> Sync| pipes.turns.map(|turns| Op::Sync(what(turns)));
+    let mut tile = Vec::new();
+    // Results are held over a fold: accumulators that begin with zeros take no registers then.
+    let is_held = tiles.plan().folds().next().is_some();
+    tile.extend(product.clear().filter(|_| parts || is_held));
+    tile.extend((pipes.turns.is_some() && parts).then(|| skip(Trips::WorkTile)));
+    tile.extend(turn(|turns| Sync::Await(turns, 0)));
+    tile.push(Op::ForEachKTile(trip));
+    tile.extend(turn(Sync::Commit));
+    tile.push(Op::Sync(Sync::Drain(products)));
+    tile.extend((late > 0).then_some(Op::Sync(Sync::Release(ring, late))));
+    let direct = |bounds| store_direct(tiles, product, bounds);
+    let stores = match (&roles.store, pipes.staging) {
+        (Some(boxes), Some(staging)) => {
+            let staged = store(tiles, product, boxes, staging)?;
+            Op::IfBoxesEnd(staged, direct(Bounds::Checked)?)
+        }
+        _ => Op::IfInside(direct(Bounds::Inside)?, direct(Bounds::Checked)?),
+    };
+    tile.extend(ahead(|ahead| Sync::Await(ahead, 0)));
+    let stores: Vec<Op> = [stores].into_iter().chain(product.add_up(tiles)?).collect();
+    match pipes.partials {
+        Some(partials) => tile.push(hand_on(product.alone(), partials, stores)),
+        None => tile.extend(stores),
+    }
+    tile.extend(ahead(|ahead| Sync::Release(ahead, 0)));
+    tile.extend(ahead(|ahead| Sync::Skip(ahead, End::Empty, Trips::One)));
+    tile.extend(skips(Trips::Tile));
+    let mut body = Vec::new();
+    body.extend(skips(Trips::Turns));
+    body.push(Op::ForEachWorkTile(tile));
+    body.extend(pipes.staging.map(|staging| Op::Sync(Sync::Drain(staging))));
+    Ok(body)
+}
+
+/// Who continues an output tile hands its sums on to who began it, which adds and stores them.
+fn hand_on(acc: TileId, partials: PipeId, stores: Vec<Op>) -> Op {
+    let give = vec![
+        Op::StorePartial(acc, partials),
+        Op::Sync(Sync::Commit(partials)),
+    ];
+    let fix_up = Op::ForEachPartial(vec![
+        Op::Sync(Sync::Await(partials, 0)),
+        Op::AddPartial(acc, partials),
+        Op::Sync(Sync::Release(partials, 0)),
+    ]);
+    let begins = [fix_up].into_iter().chain(stores);
+    Op::IfContinues(give, begins.collect())
+}
+
+/// One box after another: round, write it into a staging buffer, send it off.
+fn store(
+    tiles: &Tiles<'_>,
+    product: &Product<'_>,
+    boxes: &BoxCopy,
+    staging: PipeId,
+) -> Result<Vec<Op>> {
+    let count = boxes.places.len() as u32;
+    let send = |number: u32, held: View| {
+        let staged = tiles.smem(Role::Output, Stage::Turn, Some(number));
+        let into = tiles.step(Role::Output, Hop::R2s, [held, staged], Bounds::Inside);
+        let views = [staged, tiles.gmem(Role::Output)];
+        let out_of = tiles.step(Role::Output, Hop::S2g, views, Bounds::Checked);
+        let filled = Op::Sync(Sync::Commit(staging));
+        [Op::Sync(Sync::Acquire(staging)), into, filled, out_of]
+    };
+    let mut ops = Vec::new();
+    if let Some(flow) = &product.flow {
+        let first = boxes.places.first().map_or(0, |place| place.coord[0]);
+        let of_a_row = boxes.places.iter().filter(|place| place.coord[0] == first);
+        let counts = (boxes.operand.as_str(), count, of_a_row.count() as u32);
+        let computed = epilogue::of_boxes(tiles, flow, counts)?;
+        ops.extend(computed.before);
+        for (number, part) in (0..).zip(computed.parts) {
+            ops.extend(part);
+            ops.extend(
+                computed
+                    .held
+                    .into_iter()
+                    .flat_map(|held| send(number, held)),
+            );
+        }
+        return Ok(ops);
+    }
+    for number in 0..count {
+        let (cast, held) = product.result(true, Share(number, count));
+        ops.extend(cast);
+        ops.extend(send(number, held));
+    }
+    Ok(ops)
+}

@@ -1,0 +1,222 @@
+//! The ring's barriers: who waits on which, who arrives where.
+
+use crate::atoms::sync::{Act, Scope};
+use crate::error::Result;
+use crate::ir::thread::expr::{add, and, eq, int, le, lt, mul, select, sub, xor};
+use crate::ir::thread::program::{
+    Address, Arg, Base, Expr, IntType, ParamId, ParamType, Special, Stmt,
+};
+use crate::ir::tile::{Across, Every, Full, Pipe, Trips};
+use crate::lower::{Lowering, bug};
+use crate::plan::data::warp_roles::{BARRIER_BYTES, Ring};
+
+impl Lowering<'_> {
+    /// One thread makes the barriers; then all CTAs of the cluster meet, because each will arrive
+    /// at barriers of the others.
+    pub(super) fn init_barriers(&mut self) -> Result<Vec<Stmt>> {
+        let mut first = Vec::new();
+        for (at, param) in self.builder.params().iter().enumerate() {
+            if param.ty == ParamType::TensorMap {
+                let map = Arg::TensorMap(ParamId(at as u32));
+                first.extend(self.sync((Act::PrefetchMap, Scope::Gpu), [("map", map)])?);
+            }
+        }
+        let mut counts = Vec::new();
+        for pipe in &self.kernel.pipes {
+            match pipe.full {
+                Full::Bytes(ring) => counts.extend((0..pipe.slots).flat_map(|slot| {
+                    let at = |start: u32| start + slot * BARRIER_BYTES;
+                    let full = (at(ring.full_at()), ring.full_arrivals);
+                    [full, (at(ring.empty_at()), ring.empty_arrivals)]
+                })),
+                Full::Arrivals(at) => {
+                    counts.extend((0..pipe.slots).map(|slot| (at + slot * BARRIER_BYTES, 1)));
+                }
+                Full::Group(_) | Full::Flag => {}
+            }
+        }
+        for (at, count) in counts {
+            let barrier = Arg::Address(smem(int(0), i64::from(at)));
+            let args = [("barrier", barrier), ("count", Arg::Imm(i64::from(count)))];
+            first.extend(self.sync((Act::MbarrierInit, Scope::Cta), args)?);
+        }
+        first.extend(self.sync((Act::FenceMbarrierInit, Scope::Cluster), [])?);
+        let mut out = vec![Stmt::If {
+            cond: eq(Expr::Special(Special::TidX), int(0)),
+            then: first,
+            otherwise: Vec::new(),
+        }];
+        if self.kernel.work.cluster().size() > 1 {
+            out.extend(self.sync((Act::Arrive, Scope::Cluster), [])?);
+            out.extend(self.sync((Act::Await, Scope::Cluster), [])?);
+        } else {
+            out.extend(self.sync((Act::Meet, Scope::Cta), [])?);
+        }
+        Ok(out)
+    }
+
+    /// The slot's full barrier, for the loads that complete on it.
+    pub(super) fn slot_full(&self, pipe: &Pipe, ring: &Ring) -> Result<Address> {
+        Ok(barrier(Expr::Var(self.at(pipe)?.slot), ring.full_at()))
+    }
+
+    pub(in crate::lower) fn await_empty(&mut self, pipe: &Pipe, ring: &Ring) -> Result<Vec<Stmt>> {
+        let at = self.at(pipe)?;
+        let barrier = barrier(Expr::Var(at.slot), ring.empty_at());
+        self.wait(barrier, Expr::Var(at.parity))
+    }
+
+    pub(in crate::lower) fn await_full(&mut self, pipe: &Pipe, ring: &Ring) -> Result<Vec<Stmt>> {
+        let parity = self.at(pipe)?.parity;
+        self.wait(self.slot_full(pipe, ring)?, Expr::Var(parity))
+    }
+
+    fn wait(&self, barrier: Address, parity: Expr) -> Result<Vec<Stmt>> {
+        let args = [
+            ("barrier", Arg::Address(barrier)),
+            ("parity", Arg::Int(parity)),
+        ];
+        self.sync((Act::MbarrierAwait, Scope::Cta), args)
+    }
+
+    fn arrive(&self, barrier: Address) -> Result<Vec<Stmt>> {
+        let args = [("barrier", Arg::Address(barrier))];
+        self.sync((Act::MbarrierArrive, Scope::Cta), args)
+    }
+
+    pub(in crate::lower) fn announce(&mut self, pipe: &Pipe, ring: &Ring) -> Result<Vec<Stmt>> {
+        let barrier = Arg::Address(self.slot_full(pipe, ring)?);
+        let bytes = Arg::Imm(i64::from(ring.bytes));
+        let args = [("barrier", barrier), ("count", bytes)];
+        self.sync((Act::MbarrierArriveExpect, Scope::Cta), args)
+    }
+
+    /// Each warp arrives by itself: at its own CTA's barrier, and at those of the CTAs that write
+    /// into the same slot, a lane for each. What its lanes have read of a slot they have read by
+    /// then.
+    pub(in crate::lower) fn give_back(
+        &mut self,
+        pipe: &Pipe,
+        ring: &Ring,
+        lag: u32,
+    ) -> Result<Vec<Stmt>> {
+        let state = self.role()?.clone();
+        let neighbours = match pipe.across {
+            Across::Cluster => i64::from(self.kernel.work.cluster().neighbours()),
+            Across::Warpgroup | Across::Cta | Across::Grid => 1,
+        };
+        let mut out = match pipe.every {
+            Every::WorkTile => self.sync((Act::Meet, Scope::Warp), [])?,
+            // Products are done for a warp as a whole.
+            Every::Trip => Vec::new(),
+        };
+        let (place, exists) = match lag {
+            0 => (Expr::Var(self.at(pipe)?.slot), None),
+            _ => {
+                let first = matches!(state.trip, Expr::Int(..));
+                let exists = (!first).then(|| lt(int(0), state.trip.clone()));
+                (self.previous_slot(pipe)?, exists)
+            }
+        };
+        let barrier = barrier(place, ring.empty_at());
+        let mine = if neighbours == 1 {
+            eq(state.lane.clone(), int(0))
+        } else {
+            lt(state.lane.clone(), int(neighbours))
+        };
+        let then = if neighbours == 1 {
+            self.arrive(barrier)?
+        } else {
+            let cta = Arg::Int(self.neighbour(state.lane.clone())?);
+            let start = add(Expr::Smem, int(barrier.imm));
+            let here = Arg::Int(add(start, barrier.offset));
+            let args = [("barrier", here), ("cta", cta)];
+            self.sync((Act::MbarrierArrive, Scope::Cluster), args)?
+        };
+        let cond = match exists {
+            Some(exists) => and(mine, exists),
+            None => mine,
+        };
+        out.push(Stmt::If {
+            cond,
+            then,
+            otherwise: Vec::new(),
+        });
+        Ok(out)
+    }
+
+    /// The rank of the CTA that a lane signals: first those of this CTA's column of the cluster,
+    /// itself among them, then the others of its row.
+    fn neighbour(&mut self, lane: Expr) -> Result<Expr> {
+        let [along_m, along_n] = self.kernel.work.cluster().0.map(i64::from);
+        let [place_m, place_n] = self.role()?.place.clone();
+        let column = add(lane.clone(), mul(place_n.clone(), int(along_m)));
+        if along_n == 1 {
+            return Ok(self.builder.hoist("neighbour", column));
+        }
+        let other = sub(lane.clone(), int(along_m));
+        let skips = select(lt(other.clone(), place_n), int(0), int(1));
+        let row = add(mul(add(other, skips), int(along_m)), place_m);
+        let rank = select(lt(lane, int(along_m)), column, row);
+        Ok(self.builder.hoist("neighbour", rank))
+    }
+
+    /// Waits for each slot once more, so that nobody signals a CTA that has ended.
+    pub(in crate::lower) fn await_all_empty(
+        &mut self,
+        pipe: &Pipe,
+        ring: &Ring,
+    ) -> Result<Vec<Stmt>> {
+        let stages = i64::from(ring.stages);
+        let var = self.builder.var("drained", IntType::I32, false);
+        let mut body = self.await_empty(pipe, ring)?;
+        body.extend(self.advance(pipe, Trips::One)?);
+        Ok(vec![Stmt::For {
+            var,
+            from: int(0),
+            to: int(stages),
+            step: int(1),
+            body,
+        }])
+    }
+
+    pub(in crate::lower) fn take_turn(&mut self, at: u32) -> Result<Vec<Stmt>> {
+        let state = self.role()?;
+        let turn = state.turn;
+        let turn = turn.ok_or_else(|| bug(self.plan, "consumers take no turns".to_string()))?;
+        let barrier = barrier(state.warpgroup.clone(), at);
+        let mut out = self.wait(barrier, Expr::Var(turn))?;
+        out.push(Stmt::Assign(turn, xor(Expr::Var(turn), int(1))));
+        Ok(out)
+    }
+
+    /// One thread of the warpgroup passes the turn on, once every warp has issued its products.
+    pub(in crate::lower) fn pass_turn(&mut self, at: u32) -> Result<Vec<Stmt>> {
+        let last = int(i64::from(self.roles_of()?.consumers) - 1);
+        let mine = self.role()?.warpgroup.clone();
+        let next = select(le(last, mine.clone()), int(0), add(mine, int(1)));
+        let barrier = barrier(next, at);
+        let mut out = self.warpgroup_meets()?;
+        out.push(Stmt::If {
+            cond: self.first_of_warpgroup()?,
+            then: self.arrive(barrier)?,
+            otherwise: Vec::new(),
+        });
+        Ok(out)
+    }
+}
+
+/// That many bytes into shared memory.
+pub(super) fn smem(offset: Expr, imm: i64) -> Address {
+    Address {
+        space: crate::atoms::model::Space::Smem,
+        base: Base::Smem,
+        offset,
+        imm,
+        coords: Vec::new(),
+    }
+}
+
+fn barrier(slot: Expr, start: u32) -> Address {
+    smem(mul(slot, int(i64::from(BARRIER_BYTES))), i64::from(start))
+}

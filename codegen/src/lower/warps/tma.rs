@@ -1,0 +1,338 @@
+//! Boxes of tensor maps: loads into the ring's slots, stores out of the staging buffers.
+
+use crate::arch::WARPGROUP;
+use crate::atoms::model::Space;
+use crate::atoms::sync::{Act, Scope};
+use crate::error::Result;
+use crate::ir::thread::expr::{add, ceil_div, eq, int, long, min, mul, rem, shl, sub, widen};
+use crate::ir::thread::program::{Address, Arg, Base, Expr, ParamId, Special, Stmt};
+use crate::ir::tile::{Every, Full, Pipe, TileId};
+use crate::lower::builder::map_name;
+use crate::lower::warps::ring::smem;
+use crate::lower::{Lowering, bug, call};
+use crate::plan::copies::packed_weights::{PADDED_ROWS, PATTERN_ROWS, Patterns};
+use crate::plan::data::moves::{BoxCopy, BoxPlace};
+use crate::spec::keys::model::Schedule;
+
+/// What boxes are read from.
+enum Source {
+    /// A tensor.
+    Map(ParamId),
+    /// A packed operand.
+    Packed(PackedTile),
+}
+
+/// The tile of a packed operand.
+struct PackedTile {
+    /// Its first byte.
+    start: Address,
+    /// Bytes from the patterns of some columns to those of the next.
+    step: Expr,
+    /// Columns of a pattern.
+    columns: i64,
+    /// Bytes of a row of a pattern.
+    row_bytes: i64,
+}
+
+impl PackedTile {
+    /// Where a box lies in it.
+    fn at(&self, copy: &BoxCopy, place: BoxPlace, part: &Expr) -> Address {
+        let [rows, columns] = place.coord;
+        let beside = mul(self.step.clone(), long(columns / self.columns));
+        let below = copy.part_step.coord[0] * self.row_bytes;
+        let below = widen(mul(part.clone(), int(below)));
+        Address {
+            offset: add(add(self.start.offset.clone(), beside), below),
+            imm: rows * self.row_bytes,
+            ..self.start.clone()
+        }
+    }
+}
+
+impl Lowering<'_> {
+    /// The loads of an operand's tile of the next trip along k, or of the work tile, into that one
+    /// in shared memory.
+    pub(in crate::lower) fn load_boxes(
+        &mut self,
+        copy: &BoxCopy,
+        [from, to]: [TileId; 2],
+    ) -> Result<Vec<Stmt>> {
+        let plan = self.plan;
+        let tile = self.smem_tile(to)?;
+        let pipe = self.kernel.pipe_of(to);
+        let pipe = pipe.ok_or_else(|| bug(plan, "boxes fill slots of no pipe".to_string()))?;
+        let pipe = self.pipe(pipe)?;
+        let Full::Bytes(ring) = pipe.full else {
+            return Err(bug(plan, format!("boxes fill the pipe {}", pipe.name)));
+        };
+        let shared = copy.shared_along.unwrap_or_default();
+        let state = self.role()?.clone();
+        let part = state.place[shared].clone();
+        let starts = self.starts(from)?;
+        let slot = self.slot_offset(pipe)?;
+        let source = match copy.packed {
+            true => Source::Packed(self.packed_tile(copy, from)?),
+            false => Source::Map(self.map(&copy.operand)?),
+        };
+        let mut out = Vec::new();
+        for place in &copy.places {
+            let offset = add(
+                slot.clone(),
+                mul(part.clone(), int(copy.part_step.offset_bytes)),
+            );
+            let dst = smem(offset, place.offset_bytes + i64::from(tile.offset_bytes));
+            let [x, y] = self.coordinates(copy, *place, &starts, &part);
+            let coord = self.beyond(copy, *place, [x.clone(), y.clone()])?;
+            let barrier = self.slot_full(pipe, &ring)?;
+            let args = copy
+                .atom
+                .operands
+                .iter()
+                .map(|operand| match operand.name.as_str() {
+                    "dst" => Ok(Arg::Address(dst.clone())),
+                    "x" => Ok(Arg::Int(x.clone())),
+                    "y" => Ok(Arg::Int(y.clone())),
+                    "coord" => Ok(Arg::Ints(coord.clone())),
+                    "bytes" => Ok(Arg::Int(int(copy.box_bytes()))),
+                    "barrier" => Ok(Arg::Address(barrier.clone())),
+                    "ctas" => self.sharers(shared).map(Arg::Int),
+                    other => match (other, &source) {
+                        ("map", Source::Map(map)) => Ok(Arg::TensorMap(*map)),
+                        ("src", Source::Packed(tile)) => {
+                            Ok(Arg::Address(tile.at(copy, *place, &part)))
+                        }
+                        _ => Err(bug(
+                            plan,
+                            format!("{} has an operand {other}", copy.atom.id),
+                        )),
+                    },
+                })
+                .collect::<Result<_>>()?;
+            out.push(call(&copy.atom, args));
+        }
+        Ok(out)
+    }
+
+    /// Bytes from a pipe's first slot to the one that the role is at.
+    pub(in crate::lower) fn slot_offset(&self, pipe: &Pipe) -> Result<Expr> {
+        let slot = Expr::Var(self.at(pipe)?.slot);
+        let bytes = match (pipe.every, &self.roles_of()?.ahead) {
+            (Every::WorkTile, Some(ahead)) => ahead.slot_bytes,
+            _ => self.plan.stage_bytes,
+        };
+        Ok(mul(slot, int(i64::from(bytes))))
+    }
+
+    /// A bit for each CTA of the cluster along that mode from this one.
+    fn sharers(&self, along: usize) -> Result<Expr> {
+        let [along_m, along_n] = self.kernel.work.cluster().0.map(i64::from);
+        let [place_m, place_n] = self.role()?.place.clone();
+        Ok(if along == 1 {
+            let row: i64 = (0..along_n).map(|n| 1 << (n * along_m)).sum();
+            shl(int(row), place_m)
+        } else {
+            let column = (1 << along_m) - 1;
+            shl(int(column), mul(place_n, int(along_m)))
+        })
+    }
+
+    /// Coordinates of a box in the tensor, innermost first.
+    fn coordinates(
+        &mut self,
+        copy: &BoxCopy,
+        place: BoxPlace,
+        starts: &[Expr; 2],
+        part: &Expr,
+    ) -> [Expr; 2] {
+        let [row, _] = copy.row_and_plane(place);
+        let own = [row, place.coord[1]];
+        let coordinate = |mode: usize| {
+            let moved = mul(part.clone(), int(copy.part_step.coord[mode]));
+            add(add(starts[mode].clone(), moved), int(own[mode]))
+        };
+        [copy.contiguous, 1 - copy.contiguous].map(coordinate)
+    }
+
+    /// The coordinates of a box in a tensor of more than two modes: those along the tile's, the
+    /// plane where there are several, and the block of columns where there are those.
+    fn beyond(&self, copy: &BoxCopy, place: BoxPlace, own: [Expr; 2]) -> Result<Vec<Expr>> {
+        let mut coord = own.to_vec();
+        let [_, plane] = copy.row_and_plane(place);
+        coord.extend(copy.plane_rows.map(|_| int(plane)));
+        let operand = self.plan.operand(&copy.operand);
+        for (number, _) in operand.into_iter().flat_map(|one| self.plan.outer_of(one)) {
+            let at = self.state.outer.get(number).cloned();
+            coord.push(at.ok_or_else(|| bug(self.plan, "no block has begun".to_string()))?);
+        }
+        Ok(coord)
+    }
+
+    /// The first element of the CTA's tile along each axis of an operand.
+    fn starts(&mut self, tile: TileId) -> Result<[Expr; 2]> {
+        let plan = self.plan;
+        let (operand, _) = self.operand_of(tile)?;
+        let mut starts = Vec::new();
+        for (mode, extent) in plan
+            .modes_of(operand)
+            .into_iter()
+            .zip(plan.tile_of(operand))
+        {
+            starts.push(match self.state.tile.get(mode).cloned() {
+                Some(tile) => self.builder.hoist("start", mul(tile, int(extent))),
+                None => mul(self.k_tile()?, int(extent)),
+            });
+        }
+        let rank = |starts: Vec<Expr>| bug(plan, format!("boxes of {} axes", starts.len()));
+        starts.try_into().map_err(rank)
+    }
+
+    /// Where the tile of a packed operand begins that the role is at. A CTA of a cluster may have a
+    /// work tile behind the operand's end, of which nothing is stored: it loads the last one.
+    fn packed_tile(&mut self, copy: &BoxCopy, tile: TileId) -> Result<PackedTile> {
+        let plan = self.plan;
+        let misfit = || bug(plan, format!("no tile of packed {} is here", copy.operand));
+        let (operand, _) = self.operand_of(tile)?;
+        let [across, _] = plan.modes_of(operand)[..] else {
+            return Err(misfit());
+        };
+        let number = self.state.tile.get(across).cloned().ok_or_else(misfit)?;
+        let [rows, columns] = plan.tile_of(operand)[..] else {
+            return Err(misfit());
+        };
+        let patterns = Patterns::of(copy);
+        let padded = ceil_div(self.extent(across)?, PADDED_ROWS);
+        let padded = self.builder.hoist("padded", padded);
+        let last = sub(mul(padded.clone(), int(PADDED_ROWS / rows)), int(1));
+        let number = self.builder.hoist("packed_tile", min(number, last));
+        let bytes = patterns.bytes / PATTERN_ROWS;
+        let row = mul(widen(number), long(rows * bytes));
+        let row = self.builder.hoist("packed_row", row);
+        // From the patterns of some columns to those of the next.
+        let step = mul(widen(padded), long(PADDED_ROWS * bytes));
+        let step = self.builder.hoist("packed_step", step);
+        let each = mul(widen(self.k_tile()?), long(columns / patterns.columns));
+        let param = self.builder.param(&copy.operand).ok_or_else(misfit)?;
+        Ok(PackedTile {
+            start: Address {
+                space: Space::Gmem,
+                base: Base::Param(param),
+                offset: add(row, mul(each, step.clone())),
+                imm: 0,
+                coords: Vec::new(),
+            },
+            step,
+            columns: patterns.columns,
+            row_bytes: bytes,
+        })
+    }
+
+    fn map(&self, operand: &str) -> Result<ParamId> {
+        let param = self.builder.param(&map_name(operand));
+        param.ok_or_else(|| bug(self.plan, format!("no tensor map of {operand}")))
+    }
+
+    /// The store of one staging buffer, by one thread of the warpgroup.
+    pub(in crate::lower) fn store_box(
+        &mut self,
+        copy: &BoxCopy,
+        to: TileId,
+        number: u32,
+    ) -> Result<Vec<Stmt>> {
+        let plan = self.plan;
+        let place = copy.places.get(number as usize).copied();
+        let place = place.ok_or_else(|| bug(plan, format!("there is no box {number}")))?;
+        let part = self.part()?;
+        let starts = self.starts(to)?;
+        let [x, y] = self.coordinates(copy, place, &starts, &part);
+        let coord = self.beyond(copy, place, [x.clone(), y.clone()])?;
+        let mut offset = mul(part, int(copy.part_step.offset_bytes));
+        if let Some(set) = self.staging_set()? {
+            offset = add(offset, set);
+        }
+        let staging = i64::from(self.roles_of()?.staging.offset_bytes);
+        let src = smem(offset, place.offset_bytes + staging);
+        let map = self.map(&copy.operand)?;
+        let args = copy
+            .atom
+            .operands
+            .iter()
+            .map(|operand| match operand.name.as_str() {
+                "map" => Ok(Arg::TensorMap(map)),
+                "x" => Ok(Arg::Int(x.clone())),
+                "y" => Ok(Arg::Int(y.clone())),
+                "coord" => Ok(Arg::Ints(coord.clone())),
+                "src" => Ok(Arg::Address(src.clone())),
+                other => Err(bug(
+                    plan,
+                    format!("{} has an operand {other}", copy.atom.id),
+                )),
+            })
+            .collect::<Result<_>>()?;
+        let mut then = vec![call(&copy.atom, args)];
+        then.extend(self.sync((Act::CommitBulk, Scope::Thread), [])?);
+        Ok(vec![Stmt::If {
+            cond: self.first_of_warpgroup()?,
+            then,
+            otherwise: Vec::new(),
+        }])
+    }
+
+    /// Which part of the tile this consumer has.
+    pub(in crate::lower) fn part(&self) -> Result<Expr> {
+        Ok(match self.roles_of()?.schedule {
+            Schedule::Pingpong => int(0),
+            _ => self.role()?.warpgroup.clone(),
+        })
+    }
+
+    /// Where this consumer's own set of staging buffers starts, when each consumer has a tile of
+    /// its own.
+    pub(in crate::lower) fn staging_set(&self) -> Result<Option<Expr>> {
+        let bytes = self.plan.output_tile().map_or(0, |tile| tile.size_bytes);
+        Ok(match self.roles_of()?.schedule {
+            Schedule::Pingpong => Some(mul(self.role()?.warpgroup.clone(), int(i64::from(bytes)))),
+            _ => None,
+        })
+    }
+
+    /// The thread that stores for its warpgroup.
+    pub(in crate::lower) fn first_of_warpgroup(&mut self) -> Result<Expr> {
+        let index = rem(Expr::Special(Special::TidX), int(i64::from(WARPGROUP)));
+        let index = self.builder.hoist("in_warpgroup", index);
+        Ok(eq(index, int(0)))
+    }
+
+    /// All threads of the warpgroup meet, at a barrier of its own.
+    pub(in crate::lower) fn warpgroup_meets(&self) -> Result<Vec<Stmt>> {
+        let id = add(self.role()?.warpgroup.clone(), int(1));
+        let threads = Arg::Imm(i64::from(WARPGROUP));
+        let args = [("id", Arg::Int(id)), ("threads", threads)];
+        self.sync((Act::Meet, Scope::Warps), args)
+    }
+
+    pub(in crate::lower) fn staging_free(&mut self, stores: u32) -> Result<Vec<Stmt>> {
+        let mut out = self.stores_read(stores)?;
+        out.extend(self.warpgroup_meets()?);
+        Ok(out)
+    }
+
+    pub(in crate::lower) fn staging_full(&mut self) -> Result<Vec<Stmt>> {
+        let mut out = self.sync((Act::FenceAsyncProxy, Scope::Cta, Space::Smem), [])?;
+        out.extend(self.warpgroup_meets()?);
+        Ok(out)
+    }
+
+    pub(in crate::lower) fn staging_drain(&mut self) -> Result<Vec<Stmt>> {
+        self.stores_read(0)
+    }
+
+    /// The storing thread waits until at most so many stores still read their staging buffers.
+    fn stores_read(&mut self, stores: u32) -> Result<Vec<Stmt>> {
+        let groups = [("groups", Arg::Imm(i64::from(stores)))];
+        Ok(vec![Stmt::If {
+            cond: self.first_of_warpgroup()?,
+            then: self.sync((Act::AwaitBulkReads, Scope::Thread), groups)?,
+            otherwise: Vec::new(),
+        }])
+    }
+}

@@ -1,0 +1,128 @@
+//! The products of a slot: descriptors and asynchronous warpgroup MMAs.
+
+use crate::atoms::sync::{Act, Scope};
+use crate::error::Result;
+use crate::ir::thread::expr::{add, and, div, int, mul, rem};
+use crate::ir::thread::program::{Arg, Expr, Reg, Stmt};
+use crate::ir::tile::{Start, TileId};
+use crate::lower::{Lowering, bug, call};
+use crate::plan::data::matrix_descriptor::{Descriptor, Major, UNIT_BYTES};
+
+/// Bits of a shared address that a descriptor holds; those above tell CTAs of a cluster apart.
+const ADDRESS_BITS: i64 = 0x3_ffff;
+
+impl Lowering<'_> {
+    /// All products of two tiles in the slot.
+    pub(in crate::lower) fn mma_of_slot(
+        &mut self,
+        acc: &[TileId],
+        factors: [TileId; 2],
+        start: Start,
+    ) -> Result<Vec<Stmt>> {
+        let plan = self.plan;
+        let [a, b] = self.roles_of()?.descriptors.clone();
+        let mma = plan.mma.as_ref();
+        let mma = mma.ok_or_else(|| bug(plan, "no mma".to_string()))?;
+        let [along_m, along_n] = self.warpgroups()?;
+        let consumer = self.part()?;
+        let a_low = self.low_word(factors[0], &a, div(consumer.clone(), int(along_n)))?;
+        let b_low = self.low_word(factors[1], &b, rem(consumer, int(along_n)))?;
+        let accumulate = match start {
+            Start::Held => int(1),
+            Start::FirstTrip => self.role()?.trip.clone(),
+        };
+        let mut out = Vec::new();
+        for (rest, registers) in self.accumulators(acc)?.into_iter().enumerate() {
+            let down = rest as i64 * along_m * a.row_step_bytes / UNIT_BYTES;
+            let a_low = add(a_low.clone(), int(down));
+            let args = mma.atom.operands.iter();
+            let args = args.map(|operand| {
+                Ok(match operand.name.as_str() {
+                    "d" => Arg::Regs(registers.clone()),
+                    "a" => Arg::Int(a_low.clone()),
+                    "b" => Arg::Int(b_low.clone()),
+                    "accumulate" => Arg::Int(accumulate.clone()),
+                    "a_high" => Arg::Imm(a.high_word()),
+                    "b_high" => Arg::Imm(b.high_word()),
+                    "a_steps" => Arg::Imms(steps(&a)),
+                    "b_steps" => Arg::Imms(steps(&b)),
+                    "a_mn" => Arg::Imm(i64::from(a.major == Major::Mn)),
+                    "b_mn" => Arg::Imm(i64::from(b.major == Major::Mn)),
+                    other => {
+                        let message = format!("{} has an operand {other}", mma.atom.id);
+                        return Err(bug(plan, message));
+                    }
+                })
+            });
+            out.push(call(&mma.atom, args.collect::<Result<_>>()?));
+        }
+        Ok(out)
+    }
+
+    /// Waits for all products. The accumulators pass through the wait, so that what reads them
+    /// stays behind it.
+    pub(in crate::lower) fn mma_done(&mut self, acc: &[TileId]) -> Result<Vec<Stmt>> {
+        let mut out = Vec::new();
+        for registers in self.accumulators(acc)? {
+            out.extend(self.await_with(0, registers)?);
+        }
+        Ok(out)
+    }
+
+    /// Waits until at most so many groups of products are in flight.
+    pub(in crate::lower) fn await_products(&self, groups: u32) -> Result<Vec<Stmt>> {
+        self.await_with(groups, Vec::new())
+    }
+
+    /// The same; the registers pass through.
+    fn await_with(&self, groups: u32, registers: Vec<Reg>) -> Result<Vec<Stmt>> {
+        let groups = Arg::Imm(i64::from(groups));
+        let args = [("d", Arg::Regs(registers)), ("groups", groups)];
+        self.sync((Act::AwaitProducts, Scope::Warpgroup), args)
+    }
+
+    /// The accumulators of each MMA of a consumer, along m: of its columns in their order, which
+    /// are of one tile after another.
+    fn accumulators(&self, acc: &[TileId]) -> Result<Vec<Vec<Reg>>> {
+        let tiles = acc.iter().map(|acc| self.buffer(*acc, 0));
+        let tiles = tiles.collect::<Result<Vec<_>>>()?;
+        let mma = self.plan.mma.as_ref().and_then(|mma| mma.atom.mma.as_ref());
+        let all = mma.map_or(1, |facts| facts.mnk[1] / 2) as usize;
+        let each = all / tiles.len().max(1);
+        let count = tiles.first().map_or(0, Vec::len) / each.max(1);
+        let of_mma = |number: usize| {
+            let own = |tile: &Vec<Reg>| tile[number * each..(number + 1) * each].to_vec();
+            tiles.iter().flat_map(own).collect()
+        };
+        Ok((0..count).map(of_mma).collect())
+    }
+
+    /// Consumers of one tile along m and n.
+    fn warpgroups(&self) -> Result<[i64; 2]> {
+        let of_a_tile = i64::from(self.roles_of()?.consumers_of_a_tile());
+        let mma = self.plan.mma.as_ref().and_then(|mma| mma.atom.mma.as_ref());
+        let columns = self.plan.cta_tile[1] * self.plan.computes.planes();
+        let wide = mma.map_or(1, |facts| columns / facts.mnk[1]);
+        Ok([of_a_tile / wide, wide])
+    }
+
+    /// The low word of the descriptor of a consumer's first MMA in the slot.
+    fn low_word(&mut self, factor: TileId, descriptor: &Descriptor, number: Expr) -> Result<Expr> {
+        let plan = self.plan;
+        let tile = self.smem_tile(factor)?;
+        let start = add(Expr::Smem, int(i64::from(tile.offset_bytes)));
+        let start = add(start, mul(number, int(descriptor.row_step_bytes)));
+        let start = and(start, int(ADDRESS_BITS));
+        let start = add(div(start, int(UNIT_BYTES)), int(descriptor.low_word()));
+        let start = self.builder.hoist("descriptor", start);
+        let slot = Expr::Var(self.role()?.ring.slot);
+        let stage = i64::from(plan.stage_bytes) / UNIT_BYTES;
+        Ok(add(start, mul(slot, int(stage))))
+    }
+}
+
+/// What each step along k adds to the low word of the first.
+fn steps(descriptor: &Descriptor) -> Vec<i64> {
+    let steps = descriptor.k_steps_bytes.iter();
+    steps.map(|bytes| bytes / UNIT_BYTES).collect()
+}

@@ -1,0 +1,26 @@
+//! The keys of a spec: one table of them, by which files are read, checked and printed.
+//!
+//! - `key`: what a key is
+//! - `atoms`: the atoms that a spec may name
+//! - `read`, `values`, `swizzle`: reading maps and values
+//! - `valued`: what the type of a field says about it
+//! - `model`: the table, and the model that the rest of the compiler reads
+//! - `strides`, `operands`, `names`, `slips`, `signature`, `compute`: keys with rules of their own
+//! - `build`: the tree to the model
+//! - `print`: the model to text
+
+pub(super) mod key;
+pub(super) mod atoms;
+pub(super) mod read;
+pub(super) mod values;
+pub(super) mod swizzle;
+pub(super) mod valued;
+pub mod model;
+pub(super) mod strides;
+mod operands;
+pub(super) mod names;
+mod slips;
+pub(super) mod signature;
+pub(super) mod compute;
+pub(super) mod build;
+pub(super) mod print;

@@ -1,0 +1,146 @@
+//! Whether the memory given for a launch is large, aligned and separate enough.
+
+use tilewright_bundle::{Assumption, Kernel, Operand, Param, ParamValue};
+
+use super::{Fit, View};
+use crate::error::Refusal;
+use crate::launch::layout::{Extents, Placed, Sharing, sharing};
+use crate::launch::reorder::operand_bytes;
+use crate::launch::tensor_map::{PlacedMap, TENSOR_UNIT_BYTES, TensorMap};
+
+/// Checks that there is memory for each operand, once, and for nothing else.
+pub(super) fn check_names(kernel: &Kernel, views: &[View<'_>], refusals: &mut Vec<Refusal>) {
+    let operands = &kernel.semantics.operands;
+    for (at, view) in views.iter().enumerate() {
+        let known = operands.iter().any(|o| o.name == view.operand);
+        if !known || views[..at].iter().any(|v| v.operand == view.operand) {
+            refusals.push(Refusal::ExtraBuffer {
+                operand: view.operand.to_owned(),
+            });
+        }
+    }
+    let given = |name: &str| views.iter().any(|view| view.operand == name);
+    for operand in operands.iter().filter(|one| !given(&one.name)) {
+        refusals.push(Refusal::NoBuffer {
+            operand: operand.name.clone(),
+        });
+    }
+}
+
+/// Checks size, alignment and overlap of the memory given for each operand.
+pub(super) fn check(kernel: &Kernel, fit: &Fit, views: &[View<'_>], refusals: &mut Vec<Refusal>) {
+    let operands = &kernel.semantics.operands;
+    let mut ranges: Vec<(&Operand, &Extents, u64, u64)> = Vec::new();
+    for (operand, extents) in operands.iter().zip(&fit.operands) {
+        let Some(view) = views.iter().find(|v| v.operand == operand.name) else {
+            continue;
+        };
+        let needs = operand_bytes(operand, extents).unwrap_or(u64::MAX);
+        if needs > view.bytes {
+            refusals.push(Refusal::BufferTooSmall {
+                operand: operand.name.clone(),
+                needs,
+                has: view.bytes,
+            });
+        }
+        aligned(kernel, operand, view.address, refusals);
+        let end = view.address.saturating_add(needs);
+        ranges.push((operand, extents, view.address, end));
+    }
+    for (at, (one, place, start, end)) in ranges.iter().enumerate() {
+        for (other, other_place, other_start, other_end) in &ranges[..at] {
+            let same = start == other_start && place == other_place && one.dtype == other.dtype;
+            let touch = start < other_end && other_start < end;
+            let touch = touch && !(same && may_lie_over(one, other));
+            let written = if one.role.is_written() {
+                Some((one, other))
+            } else {
+                None
+            }
+            .or_else(|| other.role.is_written().then_some((other, one)));
+            let Some((output, beside)) = written.filter(|_| touch) else {
+                continue;
+            };
+            // Rows of one may lie between those of the other.
+            let placed = |operand: &Operand, extents, address| Placed {
+                address,
+                extents,
+                dtype: operand.dtype,
+            };
+            let first = placed(one, *place, *start);
+            let shared = sharing(&first, &placed(other, other_place, *other_start));
+            let (output, other) = (output.name.clone(), beside.name.clone());
+            match shared {
+                Sharing::Apart => {}
+                Sharing::Shared => refusals.push(Refusal::Overlap { output, other }),
+                Sharing::Unknown => refusals.push(Refusal::MayOverlap { output, other }),
+            }
+        }
+    }
+}
+
+/// Whether the kernel allows that one of two operands takes the place of the other.
+fn may_lie_over(one: &Operand, other: &Operand) -> bool {
+    let over = |output: &Operand, input: &Operand| output.over.as_ref() == Some(&input.name);
+    over(one, other) || over(other, one)
+}
+
+/// Checks that no tensor map reaches beyond the memory given for its operand.
+pub(super) fn check_maps(maps: &[PlacedMap], views: &[View<'_>], refusals: &mut Vec<Refusal>) {
+    for placed in maps {
+        let needs = span_bytes(&placed.map).unwrap_or(u64::MAX);
+        for view in views.iter().filter(|v| v.operand == placed.operand) {
+            if needs > view.bytes {
+                refusals.push(Refusal::BufferTooSmall {
+                    operand: placed.operand.clone(),
+                    needs,
+                    has: view.bytes,
+                });
+            }
+        }
+    }
+}
+
+/// Bytes from the first to behind the last element of a tensor, or `None` beyond 64 bits.
+fn span_bytes(map: &TensorMap) -> Option<u64> {
+    let element = u64::from(map.dtype.bytes());
+    let steps = std::iter::once(element).chain(map.strides);
+    let mut span = element;
+    for (extent, step) in map.dims.iter().zip(steps).take(usize::from(map.rank)) {
+        span = span.checked_add(extent.saturating_sub(1).checked_mul(step)?)?;
+    }
+    Some(span)
+}
+
+fn aligned(kernel: &Kernel, operand: &Operand, address: u64, refusals: &mut Vec<Refusal>) {
+    let needs = alignment_bytes(kernel, operand);
+    if !address.is_multiple_of(u64::from(needs)) {
+        refusals.push(Refusal::Alignment {
+            operand: operand.name.clone(),
+            needs,
+            address,
+        });
+    }
+}
+
+/// Alignment the first element of `operand` must have: its own size, what is assumed, or what a
+/// tensor map of it asks.
+pub fn alignment_bytes(kernel: &Kernel, operand: &Operand) -> u32 {
+    let assumed = kernel.assumptions.iter().filter_map(|a| match a {
+        Assumption::Align {
+            operand: name,
+            bytes,
+            ..
+        } if *name == operand.name => Some(*bytes),
+        _ => None,
+    });
+    let is_mapped = |p: &Param| match &p.value {
+        ParamValue::TensorMap(map) => map.operand == operand.name,
+        _ => false,
+    };
+    let mut params = kernel.launches.iter().flat_map(|launch| &launch.params);
+    let mapped = params.any(is_mapped);
+    let mapped = mapped.then_some(TENSOR_UNIT_BYTES);
+    let least = operand.dtype.bytes().max(1);
+    assumed.chain(mapped).fold(least, u32::max)
+}

@@ -1,0 +1,405 @@
+//! From a kernel, a problem and memory to a launch: every check, then numbers only.
+//!
+//! [`fit`] needs no memory: it matches layouts, evaluates assumptions and limits, and is what
+//! picking a kernel uses. [`prepare`] adds the buffers and packs the parameters. Neither touches a
+//! device, and both report everything that is wrong at once.
+
+mod code;
+mod numbers;
+mod memory;
+mod promise;
+mod values;
+
+use std::sync::Arc;
+
+use tilewright_bundle::{
+    Assumption, Condition, Env, Kernel, LaunchAbi, Name, NameKind, Operand, ParamValue, Scalar,
+};
+
+pub(crate) use code::{cubin_fits, other_params, runs_on};
+pub use memory::alignment_bytes;
+use numbers::put;
+pub use numbers::{Launch, LaunchPart, LaunchReport, View};
+pub(crate) use promise::is_promise;
+use promise::promises;
+pub(crate) use values::range_of;
+
+use crate::error::{Refusal, Work};
+use crate::launch::info::DeviceInfo;
+use crate::launch::layout::{Extents, bind, strides_refused};
+use crate::launch::problem::{Problem, constants, has_no_output};
+use crate::launch::reorder;
+use crate::launch::tensor_map::strides_fit;
+use values::{integers, sizes, tensor_maps, workspace};
+
+/// A kernel that takes a problem: names bound, operands with extents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fit {
+    /// Values of all names; `max_clusters` is that of the first launch.
+    pub env: Env,
+    /// Extents of the operands, in the kernel's order.
+    pub operands: Vec<Extents>,
+    /// `max_clusters` of each launch. Until [`Fit::with_max_clusters`] it is an estimate: one CTA
+    /// on every multiprocessor.
+    max_clusters: Vec<i64>,
+    /// Bytes of the scalars, in the kernel's order.
+    scalars: Vec<Vec<u8>>,
+    /// Whether there is nothing to do.
+    is_empty: bool,
+}
+
+impl Fit {
+    /// Whether there is nothing to do: each output has an extent of 0. Such a launch is none, and
+    /// asks nothing of memory.
+    pub fn is_empty(&self) -> bool {
+        self.is_empty
+    }
+
+    /// The same with the number of clusters that the code of one launch has room for at once.
+    #[must_use]
+    pub fn with_max_clusters(mut self, launch: usize, clusters: u32) -> Fit {
+        let clusters = i64::from(clusters);
+        if let Some(known) = self.max_clusters.get_mut(launch) {
+            *known = clusters;
+        }
+        if launch == 0 {
+            self.env.set(Name::MAX_CLUSTERS, clusters);
+        }
+        self
+    }
+
+    /// Values of all names in the expressions of one launch.
+    fn env_of(&self, launch: usize) -> Env {
+        match self.max_clusters.get(launch) {
+            Some(clusters) => self.env.with(Name::MAX_CLUSTERS, *clusters),
+            None => self.env,
+        }
+    }
+
+    /// The bytes of a scalar.
+    fn scalar(&self, kernel: &Kernel, wanted: &Scalar) -> &[u8] {
+        let mut scalars = kernel.semantics.scalars.iter().zip(&self.scalars);
+        let found = scalars.find(|(scalar, _)| *scalar == wanted);
+        found.map(|(_, bytes)| bytes.as_slice()).unwrap_or_default()
+    }
+}
+
+/// Matches `kernel` with `problem` on a device.
+///
+/// # Errors
+/// Every reason why it cannot run.
+pub fn fit(kernel: &Kernel, problem: &Problem, device: &DeviceInfo) -> Result<Fit, Vec<Refusal>> {
+    let mut refusals = runs_on(kernel, device);
+    let mut env = problem.env(kernel, &mut refusals);
+    let scalars = given_scalars(kernel, problem, &mut refusals);
+    refusals.extend(unknown_promises(kernel, problem));
+    if !refusals.is_empty() {
+        return Err(refusals);
+    }
+    env.set(Name::SMS, i64::from(device.sms));
+    let room = |launch: &LaunchAbi| (i64::from(device.sms) / launch.cluster_ctas().max(1)).max(1);
+    let max_clusters: Vec<i64> = kernel.launches.iter().map(room).collect();
+    env.set(
+        Name::MAX_CLUSTERS,
+        max_clusters.first().copied().unwrap_or(1),
+    );
+    if has_no_output(kernel, &env) {
+        return Ok(Fit {
+            operands: empty_operands(kernel, problem, &env),
+            env,
+            max_clusters,
+            scalars,
+            is_empty: true,
+        });
+    }
+    let mut operands = Vec::new();
+    for operand in &kernel.semantics.operands {
+        let Some(given) = reorder::strides(operand, problem, &env) else {
+            refusals.push(Refusal::NoStrides {
+                operand: operand.name.clone(),
+            });
+            continue;
+        };
+        match bind(operand, &given, &mut env) {
+            Ok(extents) if operand.role.is_written() && !extents.is_injective() => {
+                let problem = "elements of an output share an address";
+                refusals.push(strides_refused(operand, &extents, problem));
+            }
+            Ok(extents) => operands.push(extents),
+            Err(refusal) => refusals.push(refusal),
+        }
+    }
+    if !refusals.is_empty() {
+        return Err(refusals);
+    }
+    assumptions(kernel, problem, &env, &mut refusals);
+    let fit = Fit {
+        env,
+        operands,
+        max_clusters,
+        scalars,
+        is_empty: false,
+    };
+    workspace(kernel, &fit.env, &mut refusals);
+    for (at, abi) in kernel.launches.iter().enumerate() {
+        let env = fit.env_of(at);
+        sizes(kernel, at, abi, &env, device, &mut refusals);
+        integers(
+            abi,
+            &env,
+            &mut vec![0; abi.param_bytes() as usize],
+            &mut refusals,
+        );
+        tensor_maps(abi, &env, |_| Some(0), &mut refusals);
+    }
+    if refusals.is_empty() {
+        Ok(fit)
+    } else {
+        Err(refusals)
+    }
+}
+
+/// A refusal of each confirmed promise that the kernel does not know.
+fn unknown_promises<'a>(
+    kernel: &'a Kernel,
+    problem: &'a Problem,
+) -> impl Iterator<Item = Refusal> + 'a {
+    let unknown = problem.confirmed();
+    let unknown = unknown.filter(|one| !is_promise(kernel, one));
+    unknown.map(|one| Refusal::ExtraPromise {
+        promise: one.to_owned(),
+        known: promises(kernel).join(", "),
+    })
+}
+
+/// The operands of a problem without work, whose strides are looked at by nobody.
+fn empty_operands(kernel: &Kernel, problem: &Problem, env: &Env) -> Vec<Extents> {
+    let place = |operand: &Operand| {
+        let shape = operand.layout.shape.iter();
+        let shape: Vec<i64> = shape.map(|extent| extent.eval(env).unwrap_or(0)).collect();
+        let given = problem.strides(&operand.name).unwrap_or_default();
+        let strides = given.iter().copied().chain(std::iter::repeat(1));
+        Extents::new(shape.into_iter().zip(strides))
+    };
+    kernel.semantics.operands.iter().map(place).collect()
+}
+
+/// The bytes of the kernel's scalars, as the problem gives them.
+fn given_scalars(kernel: &Kernel, problem: &Problem, refusals: &mut Vec<Refusal>) -> Vec<Vec<u8>> {
+    let known = |name: &str| kernel.semantics.scalars.iter().any(|s| s.name == name);
+    for (name, _) in problem.scalars().filter(|(name, _)| !known(name)) {
+        let name = name.to_owned();
+        refusals.push(Refusal::ExtraScalar { name });
+    }
+    let mut all = Vec::new();
+    for scalar in &kernel.semantics.scalars {
+        let name = scalar.name.clone();
+        let Some(value) = problem.scalar(&name) else {
+            refusals.push(Refusal::NoScalar { name });
+            continue;
+        };
+        match scalar.encode(value) {
+            Some(bytes) => all.push(bytes),
+            None => refusals.push(Refusal::Scalar {
+                name,
+                value: value.to_string(),
+                dtype: scalar.dtype,
+            }),
+        }
+    }
+    all
+}
+
+fn assumptions(kernel: &Kernel, problem: &Problem, env: &Env, refusals: &mut Vec<Refusal>) {
+    for assumption in &kernel.assumptions {
+        let (expr, reason) = match assumption {
+            Assumption::Expr { expr, reason } => (expr, reason),
+            Assumption::Align { .. } => continue,
+            Assumption::Promise { promise, reason } => {
+                if !problem.promises(promise) {
+                    refusals.push(Refusal::Promise {
+                        promise: promise.clone(),
+                        reason: reason.clone(),
+                    });
+                }
+                continue;
+            }
+        };
+        match (expr.holds(env), expr.sides(env)) {
+            (Ok(true), _) => {}
+            (Ok(false), Ok((a, b))) => refusals.push(Refusal::Assumption {
+                text: expr.text().to_owned(),
+                found: format!("{a} against {b}"),
+                reason: reason.clone(),
+                way_out: way_out(kernel, expr, env),
+            }),
+            (Err(error), _) | (_, Err(error)) => refusals.push(Refusal::Expression {
+                what: format!("assumption {}", expr.text()),
+                error,
+            }),
+        }
+    }
+}
+
+/// What to do where an assumption does not hold: a stride that is no multiple of what it has to be
+/// may be padded; for all else there are kernels that do not assume it, or may be.
+fn way_out(kernel: &Kernel, expr: &Condition, env: &Env) -> String {
+    const BUILD: &str = "build a kernel that does not assume it";
+    let padded = || {
+        let (name, multiple) = expr.text().strip_suffix(" == 0")?.split_once(" % ")?;
+        let multiple: i64 = multiple.parse().ok().filter(|multiple| *multiple > 0)?;
+        let known = kernel.names.find(name)?;
+        (kernel.names.kind(known) == Some(NameKind::Stride)).then_some(())?;
+        let above = env.get(known)?.checked_add(multiple - 1)?;
+        let next = above - above.rem_euclid(multiple);
+        Some(format!("pad {name} to {next}, or {BUILD}"))
+    };
+    padded().unwrap_or_else(|| BUILD.to_owned())
+}
+
+/// Whether the kernel takes the value of `name` as far as the names bound in `env` tell: every
+/// assumption and every stride of a tensor map that mentions it and can be evaluated.
+pub fn allows(kernel: &Kernel, env: &Env, name: Name) -> bool {
+    let assumed = kernel
+        .assumptions
+        .iter()
+        .all(|assumption| match assumption {
+            Assumption::Expr { expr, .. } if expr.names().any(|n| n == name) => {
+                expr.holds(env).unwrap_or(true)
+            }
+            _ => true,
+        });
+    let params = kernel.launches.iter().flat_map(|launch| &launch.params);
+    let mapped = params.into_iter().all(|param| match &param.value {
+        ParamValue::TensorMap(map) => strides_fit(map, env, name),
+        _ => true,
+    });
+    assumed && mapped
+}
+
+/// The names of the modes that a kernel folds, and takes so long as that.
+pub fn folded_as_long(kernel: &Kernel, extent: i64) -> impl Iterator<Item = Name> {
+    let (folded, env) = (kernel.folded(), constants(kernel));
+    let extents = kernel.free_extents();
+    extents.filter_map(move |(name, text)| {
+        let takes = || allows(kernel, &env.with(name, extent), name);
+        (folded.contains(&text) && takes()).then_some(name)
+    })
+}
+
+/// Dynamic shared memory of a CTA in one launch of a kernel that fits.
+///
+/// # Errors
+/// As [`fit`], for the sizes alone.
+pub(crate) fn dynamic_smem_bytes(
+    kernel: &Kernel,
+    at: usize,
+    fit: &Fit,
+    device: &DeviceInfo,
+) -> Result<u32, Vec<Refusal>> {
+    let mut refusals = Vec::new();
+    let abi = kernel.launches.get(at);
+    let bytes = abi.map_or(0, |abi| {
+        sizes(kernel, at, abi, &fit.env_of(at), device, &mut refusals).1
+    });
+    if refusals.is_empty() {
+        Ok(bytes)
+    } else {
+        Err(refusals)
+    }
+}
+
+/// Checks the memory given for a problem that fits, and packs the launch: one of no parts where
+/// there is nothing to do.
+///
+/// # Errors
+/// Every reason why it cannot be launched.
+pub fn prepare(
+    kernel: &Kernel,
+    fit: &Fit,
+    device: &DeviceInfo,
+    views: &[View<'_>],
+) -> Result<Launch, Vec<Refusal>> {
+    let mut refusals = Vec::new();
+    memory::check_names(kernel, views, &mut refusals);
+    if fit.is_empty && refusals.is_empty() {
+        return Ok(Launch {
+            work: Arc::new(work(kernel, &fit.env)),
+            parts: Vec::new(),
+            workspace_bytes: 0,
+            workspace_zero_bytes: 0,
+        });
+    }
+    let workspace_bytes = workspace(kernel, &fit.env, &mut refusals);
+    memory::check(kernel, fit, views, &mut refusals);
+    let parts = kernel.launches.iter().enumerate();
+    let parts = parts.map(|(at, abi)| part(kernel, at, abi, fit, device, views, &mut refusals));
+    let parts: Vec<LaunchPart> = parts.collect();
+    if !refusals.is_empty() {
+        return Err(refusals);
+    }
+    Ok(Launch {
+        work: Arc::new(work(kernel, &fit.env)),
+        parts,
+        workspace_bytes,
+        workspace_zero_bytes: kernel.workspace.zero_bytes,
+    })
+}
+
+/// The kernel and the values of its extents and strides.
+fn work(kernel: &Kernel, env: &Env) -> Work {
+    let kinds = [NameKind::Extent, NameKind::Stride].into_iter();
+    let names = kinds.flat_map(|kind| kernel.names.of_kind(kind));
+    let values = names.filter_map(|(name, text)| Some(format!("{text}={}", env.get(name)?)));
+    Work {
+        kernel: kernel.id.clone(),
+        problem: values.collect::<Vec<_>>().join(" "),
+    }
+}
+
+/// One launch of a kernel, packed.
+fn part(
+    kernel: &Kernel,
+    at: usize,
+    abi: &LaunchAbi,
+    fit: &Fit,
+    device: &DeviceInfo,
+    views: &[View<'_>],
+    refusals: &mut Vec<Refusal>,
+) -> LaunchPart {
+    let env = fit.env_of(at);
+    let (grid, dynamic_smem_bytes) = sizes(kernel, at, abi, &env, device, refusals);
+    let mut params = vec![0; abi.param_bytes() as usize];
+    integers(abi, &env, &mut params, refusals);
+    let address = |operand: &str| {
+        let view = views.iter().find(|v| v.operand == operand)?;
+        Some(view.address)
+    };
+    let tensor_maps = tensor_maps(abi, &env, address, refusals);
+    memory::check_maps(&tensor_maps, views, refusals);
+    let mut workspace_at = None;
+    for param in &abi.params {
+        let at = param.offset as usize;
+        match &param.value {
+            ParamValue::Scalar { .. } | ParamValue::TensorMap(_) => {}
+            ParamValue::Given(scalar) => put(&mut params, at, fit.scalar(kernel, scalar)),
+            ParamValue::Workspace => workspace_at = Some(at),
+            ParamValue::Pointer { operand } => {
+                if let Some(address) = address(operand) {
+                    put(&mut params, at, &address.to_le_bytes());
+                }
+            }
+        }
+    }
+    LaunchPart {
+        grid,
+        block: abi.block,
+        cluster: abi.cluster,
+        programmatic: abi.programmatic,
+        dynamic_smem_bytes,
+        params,
+        tensor_maps,
+        param_offsets: abi.params.iter().map(|p| p.offset).collect(),
+        workspace_at,
+    }
+}

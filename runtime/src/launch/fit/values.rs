@@ -1,0 +1,138 @@
+//! The expressions of a launch as numbers: sizes, scalars, tensor maps.
+
+use tilewright_bundle::{Env, Expr, Kernel, LaunchAbi, ParamValue, ScalarType};
+
+use super::put;
+use crate::error::Refusal;
+use crate::launch::info::DeviceInfo;
+use crate::launch::tensor_map::{PlacedMap, describe};
+
+/// The value of an expression, in a range; the least of it where it has none.
+fn value(
+    what: impl FnOnce() -> String,
+    (expr, env): (&Expr, &Env),
+    [least, most]: [i64; 2],
+    refusals: &mut Vec<Refusal>,
+) -> i64 {
+    match expr.eval(env) {
+        Ok(value) if (least..=most).contains(&value) => return value,
+        Ok(value) => refusals.push(Refusal::Range {
+            what: what(),
+            value,
+            least,
+            most,
+        }),
+        Err(error) => refusals.push(Refusal::Expression {
+            what: what(),
+            error,
+        }),
+    }
+    least
+}
+
+/// Bytes of the scratch memory.
+pub(super) fn workspace(kernel: &Kernel, env: &Env, refusals: &mut Vec<Refusal>) -> u64 {
+    let what = || "workspace.bytes".to_owned();
+    value(what, (&kernel.workspace.bytes, env), [0, 1 << 40], refusals) as u64
+}
+
+/// Grid and shared memory of one launch, checked against the device.
+pub(super) fn sizes(
+    kernel: &Kernel,
+    at: usize,
+    abi: &LaunchAbi,
+    env: &Env,
+    device: &DeviceInfo,
+    refusals: &mut Vec<Refusal>,
+) -> ([u32; 3], u32) {
+    let mut value = |key: &str, expr: &Expr, least: i64, most: i64| {
+        let what = || kernel.launch_place(at) + key;
+        value(what, (expr, env), [least, most], refusals)
+    };
+    // Limits of the grid: CUDA programming guide, compute capabilities.
+    let grid = [
+        value("grid.x", &abi.grid[0], 1, i64::from(i32::MAX)),
+        value("grid.y", &abi.grid[1], 1, 65_535),
+        value("grid.z", &abi.grid[2], 1, 65_535),
+    ];
+    let statics = i64::from(kernel.resources.static_smem_bytes);
+    let smem_most = (i64::from(device.max_smem_bytes) - statics).max(0);
+    let smem = value("dynamic_smem_bytes", &abi.dynamic_smem_bytes, 0, smem_most);
+    for (at, (count, cluster)) in grid.iter().zip(abi.cluster.unwrap_or([1; 3])).enumerate() {
+        if cluster == 0 || count % i64::from(cluster) != 0 {
+            refusals.push(Refusal::Abi {
+                problem: format!("grid {count} along {at} is no multiple of cluster {cluster}"),
+            });
+        }
+    }
+    (grid.map(|d| d as u32), smem as u32)
+}
+
+/// The least and the largest value of a scalar.
+pub(crate) fn range_of(ty: ScalarType) -> (i64, i64) {
+    match ty {
+        ScalarType::I32 => (i64::from(i32::MIN), i64::from(i32::MAX)),
+        ScalarType::U32 => (0, i64::from(u32::MAX)),
+        ScalarType::U64 => (0, i64::MAX),
+        ScalarType::I64 => (i64::MIN, i64::MAX),
+    }
+}
+
+/// Writes the integers of a launch into its parameter block.
+pub(super) fn integers(abi: &LaunchAbi, env: &Env, params: &mut [u8], refusals: &mut Vec<Refusal>) {
+    for param in &abi.params {
+        let ParamValue::Scalar { ty, expr } = &param.value else {
+            continue;
+        };
+        let what = || format!("parameter {}", param.name);
+        let value = match expr.eval(env) {
+            Ok(value) => value,
+            Err(error) => {
+                refusals.push(Refusal::Expression {
+                    what: what(),
+                    error,
+                });
+                continue;
+            }
+        };
+        let Some((bytes, count)) = ty.encode(value) else {
+            let (least, most) = range_of(*ty);
+            refusals.push(Refusal::Range {
+                what: what(),
+                value,
+                least,
+                most,
+            });
+            continue;
+        };
+        put(params, param.offset as usize, &bytes[..count]);
+    }
+}
+
+/// The tensor maps of operands whose address is known.
+pub(super) fn tensor_maps(
+    abi: &LaunchAbi,
+    env: &Env,
+    address: impl Fn(&str) -> Option<u64>,
+    refusals: &mut Vec<Refusal>,
+) -> Vec<PlacedMap> {
+    let mut maps = Vec::new();
+    for param in &abi.params {
+        let ParamValue::TensorMap(map) = &param.value else {
+            continue;
+        };
+        let Some(base) = address(&map.operand) else {
+            continue;
+        };
+        if let Some(made) = describe(&param.name, map, env, base, refusals) {
+            maps.push(PlacedMap {
+                parameter: param.name.clone(),
+                operand: map.operand.clone(),
+                at: param.offset as usize,
+                map: made,
+                l2_promotion: map.l2_promotion,
+            });
+        }
+    }
+    maps
+}

@@ -1,0 +1,146 @@
+//! What a caller names for a kernel: operands where they lie, scalars, extents, promises.
+//!
+//! In: names and descriptors, as they come over a language's boundary. Out: the [`Problem`] that
+//! they are to a kernel, the memory that goes with it, or why a kernel is not what they are for.
+
+use tilewright_bundle::Kernel;
+
+use crate::error::Refusal;
+use crate::launch::fit::View;
+use crate::launch::layout::{Extents, bind};
+use crate::launch::problem::Problem;
+use crate::launch::reorder;
+use crate::launch::tensors::{Described, problem_of, takes};
+
+/// A tensor and where it lies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placed<'a> {
+    /// What it says of itself.
+    pub tensor: Described<'a>,
+    /// Address of its first element.
+    pub address: u64,
+    /// Bytes from there to the end of its memory; `None` where its owner says no more than that it
+    /// is there.
+    pub bytes: Option<u64>,
+}
+
+impl Placed<'_> {
+    /// Bytes from the first to behind the last element.
+    pub fn span_bytes(&self) -> u64 {
+        self.tensor.span_bytes().unwrap_or(u64::MAX)
+    }
+
+    /// The tensor as memory of a launch.
+    pub fn view(&self) -> View<'_> {
+        View {
+            operand: self.tensor.operand,
+            address: self.address,
+            bytes: self.bytes.unwrap_or_else(|| self.span_bytes()),
+        }
+    }
+}
+
+/// What a caller names for a kernel.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Request<'a> {
+    /// Tensors by operand.
+    pub operands: Vec<Placed<'a>>,
+    /// Scalars, promises, and extents that no tensor says.
+    pub given: Problem,
+}
+
+impl<'a> Request<'a> {
+    /// What a caller names whose operands lie as a problem says, at addresses that suit every
+    /// kernel: for asking what is chosen.
+    ///
+    /// # Errors
+    /// Every reason why the problem does not say where the operands of `kernel` lie.
+    pub fn of_problem(kernel: &'a Kernel, problem: &Problem) -> Result<Request<'a>, Vec<Refusal>> {
+        let mut refusals = Vec::new();
+        let mut env = problem.env(kernel, &mut refusals);
+        let mut operands = Vec::new();
+        for operand in &kernel.semantics.operands {
+            let place = match reorder::strides(operand, problem, &env) {
+                Some(given) => bind(operand, &given, &mut env),
+                None => Err(Refusal::NoStrides {
+                    operand: operand.name.clone(),
+                }),
+            };
+            match place {
+                Ok(place) => operands.push(Placed {
+                    tensor: Described {
+                        operand: &operand.name,
+                        dtype: operand.dtype,
+                        place: match &operand.packed {
+                            None => place,
+                            Some(order) => {
+                                Extents::new([(order.elems(place.shape()).unwrap_or(i64::MAX), 1)])
+                            }
+                        },
+                    },
+                    address: 0,
+                    bytes: None,
+                }),
+                Err(refusal) => refusals.push(refusal),
+            }
+        }
+        let given = problem.clone();
+        match refusals.is_empty() {
+            true => Ok(Request { operands, given }),
+            false => Err(refusals),
+        }
+    }
+}
+
+impl Request<'_> {
+    /// The problem that it is to a kernel.
+    ///
+    /// # Errors
+    /// Every disagreement, as [`problem_of`].
+    pub fn problem(&self, kernel: &Kernel) -> Result<Problem, Vec<Refusal>> {
+        let operands = self.operands.iter();
+        let tensors: Vec<Described<'_>> = operands.map(|placed| placed.tensor.clone()).collect();
+        problem_of(kernel, &tensors, &self.given)
+    }
+
+    /// Address of each operand's first element.
+    pub fn addresses(&self) -> Vec<(&str, u64)> {
+        let operands = self.operands.iter();
+        operands.map(|p| (p.tensor.operand, p.address)).collect()
+    }
+
+    /// Whether each operand has the type that a kernel names, and none is only stored as one.
+    pub(crate) fn is_exactly(&self, kernel: &Kernel) -> bool {
+        self.operands.iter().all(|Placed { tensor, .. }| {
+            let operand = kernel.semantics.operand(tensor.operand);
+            operand.is_some_and(|operand| operand.dtype == tensor.dtype)
+        })
+    }
+
+    /// Why a kernel is not what the operands are for: other names, types or numbers of axes.
+    pub fn mismatch(&self, kernel: &Kernel) -> Option<String> {
+        let operands = &kernel.semantics.operands;
+        for Placed { tensor, .. } in &self.operands {
+            let Some(operand) = kernel.semantics.operand(tensor.operand) else {
+                let names: Vec<&str> = operands.iter().map(|o| o.name.as_str()).collect();
+                let names = names.join(", ");
+                return Some(format!("it takes {names}, not {}", tensor.operand));
+            };
+            let (name, needs, has) = (&operand.name, operand.dtype, tensor.dtype);
+            if !takes(needs, has) {
+                return Some(format!("its {name} is {needs}, not {has}"));
+            }
+            // A packed operand lies in one axis.
+            let (needs, packed) = match &operand.packed {
+                None => (operand.layout.rank(), ""),
+                Some(_) => (1, ", packed"),
+            };
+            if needs != tensor.place.shape().len() {
+                return Some(format!("its {name} is {}{packed}", operand.layout));
+            }
+        }
+        let given = |name: &str| self.operands.iter().any(|p| p.tensor.operand == name);
+        let missing = operands.iter().find(|operand| !given(&operand.name));
+        missing.map(|operand| format!("it takes {} as well", operand.name))
+    }
+}

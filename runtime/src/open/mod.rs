@@ -1,0 +1,9 @@
+//! A bundle that is open on a device.
+//!
+//! - `options`: when code is loaded
+//! - `runtime`: opens, loads, launches
+//! - `choose`: the choice of a kernel, counted
+
+pub(crate) mod options;
+pub(crate) mod runtime;
+pub(crate) mod choose;

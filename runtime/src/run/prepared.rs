@@ -1,0 +1,147 @@
+//! A launch that passed every check once, to be enqueued as often as its memory lives.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use tilewright_bundle::Kernel;
+
+use crate::cuda::{CudaDevice, CudaKernel, DeviceMemory};
+use crate::device::{LoadedKernel, prepare_cuda};
+use crate::error::{Error, Refusal, refused};
+use crate::launch::fit::{Launch, View, fit};
+use crate::launch::problem::Problem;
+use crate::launch::request::Placed;
+
+/// Address of scratch memory is a multiple of it.
+pub const WORKSPACE_ALIGNMENT_BYTES: u64 = 256;
+
+/// A kernel on a problem and on memory of a GPU, checked and packed.
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    loaded: Arc<LoadedKernel>,
+    launch: Launch,
+}
+
+impl Prepared {
+    /// The kernel.
+    pub fn kernel(&self) -> &Kernel {
+        self.loaded.kernel()
+    }
+
+    /// The launches as numbers.
+    pub fn launch(&self) -> &Launch {
+        &self.launch
+    }
+
+    /// Scratch memory that it wants; 0 where it takes none.
+    pub fn workspace_bytes(&self) -> u64 {
+        match self.launch.wants_workspace() {
+            true => self.launch.scratch_bytes(),
+            false => 0,
+        }
+    }
+
+    /// The kernel with its code.
+    pub(crate) fn loaded(&self) -> &Arc<LoadedKernel> {
+        &self.loaded
+    }
+
+    pub(crate) fn code(&self) -> Result<&CudaKernel, Error> {
+        self.loaded.cuda().ok_or(Error::ForeignBuffer)
+    }
+
+    /// The address of scratch memory of the caller's, if it is large and aligned enough.
+    pub(crate) fn lent(&self, workspace: Option<&DeviceMemory>) -> Result<Option<u64>, Error> {
+        let Some(lent) = workspace else {
+            return Ok(None);
+        };
+        let (address, bytes) = (lent.address(), lent.bytes());
+        check_workspace(self.kernel(), self.workspace_bytes(), address, bytes)?;
+        Ok(Some(address))
+    }
+}
+
+impl CudaDevice {
+    /// Checks everything and packs a launch on memory of anybody's, without launching.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] with every reason.
+    pub fn prepare(
+        &self,
+        loaded: Arc<LoadedKernel>,
+        problem: &Problem,
+        operands: &[Placed<'_>],
+    ) -> Result<Prepared, Error> {
+        let kernel = loaded.kernel();
+        let prepared = || {
+            let fits = fit(kernel, problem, self.info()).map_err(|r| refused(kernel, r))?;
+            // A stride that is no stride is refused before memory is spoken of.
+            let views: Vec<View<'_>> = operands.iter().map(Placed::view).collect();
+            prepare_cuda(&loaded, &fits, self, &views)
+        };
+        let launch = loaded.counted(prepared())?;
+        Ok(Prepared { loaded, launch })
+    }
+
+    /// Enqueues a prepared launch, with scratch memory that the runtime keeps for this stream: it
+    /// is made at the first launch, and for a capture at the first launch in it.
+    ///
+    /// # Safety
+    /// The memory that the launch was prepared with is still there, and stays until the work is
+    /// done; that of a captured launch as long as the graph is replayed. So is scratch memory of
+    /// the caller's, which takes the place of the runtime's own where it is given: zero before the
+    /// first launch, and no other work's meanwhile.
+    ///
+    /// # Errors
+    /// When scratch memory is too small or not aligned, or the driver refuses the launch.
+    pub unsafe fn enqueue(
+        &self,
+        prepared: &Prepared,
+        workspace: Option<&DeviceMemory>,
+    ) -> Result<(), Error> {
+        let stream = self.stream().cu_stream();
+        // SAFETY: the stream is the device's; the rest is the caller's promise.
+        unsafe { self.enqueue_on(stream.cast(), prepared, workspace) }
+    }
+
+    /// The same on a stream of the caller's, `CUstream` or `cudaStream_t`, null the default one.
+    /// It allocates nothing but scratch memory of its own, once a stream.
+    ///
+    /// # Safety
+    /// As of [`CudaDevice::enqueue`]; the stream belongs to the device's primary context.
+    ///
+    /// # Errors
+    /// As [`CudaDevice::enqueue`].
+    pub unsafe fn enqueue_on(
+        &self,
+        stream: *mut c_void,
+        prepared: &Prepared,
+        workspace: Option<&DeviceMemory>,
+    ) -> Result<(), Error> {
+        let address = prepared.lent(workspace)?;
+        let code = prepared.code()?;
+        // SAFETY: the caller's promise is the callee's.
+        unsafe { self.launch_on(stream.cast(), code, &prepared.launch, address) }
+    }
+}
+
+/// Refuses scratch memory that is too small for a launch, or not aligned.
+pub(crate) fn check_workspace(
+    kernel: &Kernel,
+    needs: u64,
+    address: u64,
+    bytes: u64,
+) -> Result<(), Error> {
+    let mut refusals = Vec::new();
+    if needs > bytes {
+        refusals.push(Refusal::WorkspaceTooSmall { needs, has: bytes });
+    }
+    if !address.is_multiple_of(WORKSPACE_ALIGNMENT_BYTES) {
+        let needs = WORKSPACE_ALIGNMENT_BYTES;
+        refusals.push(Refusal::WorkspaceAlignment { needs, address });
+    }
+    match refusals.is_empty() {
+        true => Ok(()),
+        false => Err(refused(kernel, refusals)),
+    }
+}

@@ -1,0 +1,384 @@
+//! Choosing a kernel of a bundle for a problem: the first that can run, with a reason for each one
+//! passed over.
+//!
+//! The order is the bundle's: kernels of one function as its maker ranked them, plain kernels that
+//! take every layout and alignment last. Of kernels that fold, those come first that hold the
+//! shortest rows: longer tiles are empty for the most part, and what folds any number of elements
+//! may load them several times. A kernel is *plain* when it assumes nothing and has no tensor maps,
+//! which take aligned rows alone.
+
+use std::collections::BTreeMap;
+
+use tilewright_bundle::{Assumption, Bundle, DType, Kernel, Sha256Hex};
+
+use crate::device::Arg;
+use crate::error::{Error, Refusal};
+use crate::launch::fit::{alignment_bytes, fit};
+use crate::launch::info::DeviceInfo;
+use crate::launch::problem::Problem;
+use crate::select::functions::{told_apart, types};
+
+/// What a caller wants computed, apart from the extents.
+///
+/// ```
+/// use tilewright_runtime::Query;
+/// use tilewright_runtime::bundle::DType;
+/// let query = Query::gemm().with_dtype("a", DType::BF16).with_dtype("d", DType::F32);
+/// assert_eq!(query.to_string(), "gemm a=bf16 d=f32");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Query {
+    wanted: Wanted,
+    /// Element types by operand; an operand left out may have any.
+    dtypes: Vec<(String, DType)>,
+    /// Type of the sums; any where it is left out.
+    accumulator: Option<DType>,
+}
+
+/// A formula that is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Wanted {
+    /// The one that a word has where a spec says none, with any types.
+    Default(&'static str),
+    /// Exactly this function.
+    Function(Sha256Hex),
+}
+
+impl std::fmt::Display for Query {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.wanted {
+            Wanted::Default(word) => f.write_str(word)?,
+            Wanted::Function(hash) => write!(f, "{hash}")?,
+        }
+        for (operand, dtype) in &self.dtypes {
+            write!(f, " {operand}={dtype}")?;
+        }
+        match self.accumulator {
+            Some(dtype) => write!(f, " sums={dtype}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What a query asks about: kernels of one function agree in it.
+#[derive(Debug, Clone)]
+pub(crate) struct Facts {
+    pub function: Sha256Hex,
+    default_of: Option<&'static str>,
+    dtypes: Vec<(String, DType)>,
+    accumulator: Option<DType>,
+}
+
+impl Facts {
+    pub fn of(kernel: &Kernel) -> Facts {
+        let operands = kernel.semantics.operands.iter();
+        Facts {
+            function: kernel.semantics.function.clone(),
+            default_of: kernel.default_of(),
+            dtypes: operands.map(|o| (o.name.clone(), o.dtype)).collect(),
+            accumulator: kernel.accumulator(),
+        }
+    }
+}
+
+impl Query {
+    /// Products of matrices, `d[m,n] = sum[k] a[m,k] * b[n,k]`: the formula of `kernel: gemm`.
+    pub fn gemm() -> Query {
+        Query::wanting(Wanted::Default("gemm"))
+    }
+
+    /// Copies of matrices, `d[m,n] = s[m,n]`: the formula of `kernel: copy`.
+    pub fn copy() -> Query {
+        Query::wanting(Wanted::Default("copy"))
+    }
+
+    /// What this kernel computes, to the types.
+    pub fn like(kernel: &Kernel) -> Query {
+        Query::function(kernel.semantics.function.clone())
+    }
+
+    /// The function of that hash: `semantics.function` of a manifest's kernels.
+    pub fn function(hash: Sha256Hex) -> Query {
+        Query::wanting(Wanted::Function(hash))
+    }
+
+    fn wanting(wanted: Wanted) -> Query {
+        Query {
+            wanted,
+            dtypes: Vec::new(),
+            accumulator: None,
+        }
+    }
+
+    /// The same query with a fixed type of the sums.
+    #[must_use]
+    pub fn with_accumulator(mut self, dtype: DType) -> Query {
+        self.accumulator = Some(dtype);
+        self
+    }
+
+    /// The same query with a fixed element type for one operand.
+    #[must_use]
+    pub fn with_dtype(mut self, operand: &str, dtype: DType) -> Query {
+        self.dtypes.push((operand.to_owned(), dtype));
+        self
+    }
+
+    pub(crate) fn matches(&self, kernel: &Kernel) -> bool {
+        let semantics = &kernel.semantics;
+        let dtype = |name: &str| semantics.operand(name).map(|operand| operand.dtype);
+        self.speaks_of(
+            kernel.default_of(),
+            &semantics.function,
+            kernel.accumulator(),
+            dtype,
+        )
+    }
+
+    /// Whether kernels with these facts answer it.
+    pub(crate) fn asks_for(&self, facts: &Facts) -> bool {
+        let dtype = |name: &str| {
+            let mut dtypes = facts.dtypes.iter();
+            dtypes
+                .find(|(known, _)| known == name)
+                .map(|(_, dtype)| *dtype)
+        };
+        self.speaks_of(facts.default_of, &facts.function, facts.accumulator, dtype)
+    }
+
+    fn speaks_of(
+        &self,
+        default_of: Option<&'static str>,
+        function: &Sha256Hex,
+        accumulator: Option<DType>,
+        dtype_of: impl Fn(&str) -> Option<DType>,
+    ) -> bool {
+        let computes = match &self.wanted {
+            Wanted::Default(word) => default_of == Some(word),
+            Wanted::Function(hash) => function == hash,
+        };
+        let has = |(name, dtype): &(String, DType)| dtype_of(name) == Some(*dtype);
+        let sums = |dtype| accumulator == Some(dtype);
+        computes && self.dtypes.iter().all(has) && self.accumulator.is_none_or(sums)
+    }
+}
+
+/// A kernel passed over, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skip {
+    /// The kernel's id.
+    pub kernel: String,
+    /// Every reason.
+    pub refusals: Vec<Refusal>,
+}
+
+/// How often kernels were passed over, by kind of refusal.
+pub type SkipCounts = BTreeMap<&'static str, u64>;
+
+/// The kernel chosen, and those before it that could not run.
+#[derive(Debug, Clone)]
+pub struct Pick<'a> {
+    /// The kernel.
+    pub kernel: &'a Kernel,
+    /// Kernels passed over, in the order tried.
+    pub skips: Vec<Skip>,
+}
+
+impl Pick<'_> {
+    /// The skips counted by the kind of their first refusal.
+    pub fn counts(&self) -> SkipCounts {
+        let mut counts = SkipCounts::new();
+        for refusal in self.skips.iter().filter_map(|s| s.refusals.first()) {
+            *counts.entry(refusal.kind()).or_default() += 1;
+        }
+        counts
+    }
+}
+
+/// The first kernel of a bundle that answers `query` and takes `problem` on a device.
+///
+/// `addresses` gives the device address of operands already allocated, so that alignment counts;
+/// an operand left out is taken as aligned.
+///
+/// # Errors
+/// [`Error::NothingFits`] when no kernel can.
+pub fn pick<'a>(
+    bundle: &'a Bundle,
+    query: &Query,
+    problem: &Problem,
+    device: &DeviceInfo,
+    addresses: &[(&str, u64)],
+) -> Result<Pick<'a>, Error> {
+    let kernels = bundle.kernels().iter();
+    among(kernels, query, problem, device, addresses, |_| None)
+}
+
+/// As [`pick`], among some of a bundle's kernels, of which `code` says whose code is refused.
+pub(crate) fn among<'a>(
+    kernels: impl Iterator<Item = &'a Kernel>,
+    query: &Query,
+    problem: &Problem,
+    device: &DeviceInfo,
+    addresses: &[(&str, u64)],
+    code: impl Fn(&Kernel) -> Option<Refusal>,
+) -> Result<Pick<'a>, Error> {
+    let candidates: Vec<&Kernel> = kernels.filter(|k| query.matches(k)).collect();
+    let mut functions: Vec<&Kernel> = Vec::new();
+    for kernel in &candidates {
+        let function = &kernel.semantics.function;
+        if !functions.iter().any(|k| k.semantics.function == *function) {
+            functions.push(kernel);
+        }
+    }
+    if functions.len() > 1 {
+        return Err(Error::Ambiguous {
+            functions: told_apart(&functions),
+        });
+    }
+    // A function goes by its word and types, which say more than its hash.
+    let wanted = match (&query.wanted, candidates.first()) {
+        (Wanted::Function(_), Some(kernel)) => format!("{} ({})", kernel.kernel, types(kernel)),
+        _ => query.to_string(),
+    };
+    first_that_fits(candidates, &wanted, problem, device, addresses, code)
+}
+
+/// The longest rows that a kernel folds; none where it folds nothing.
+fn longest_rows(kernel: &Kernel) -> Option<i64> {
+    let folded = kernel.folded();
+    let most = kernel.assumptions.iter().filter_map(|one| match one {
+        Assumption::Expr { expr, .. } => expr.most(),
+        _ => None,
+    });
+    let most = most.filter(|(name, _)| folded.contains(&kernel.names.text(*name)));
+    let most = most.map(|(_, most)| most).min();
+    (!folded.is_empty()).then_some(most.unwrap_or(i64::MAX))
+}
+
+/// Tries kernels in order, those of short rows first and the plain ones after all others.
+fn first_that_fits<'a>(
+    mut candidates: Vec<&'a Kernel>,
+    wanted: &str,
+    problem: &Problem,
+    device: &DeviceInfo,
+    addresses: &[(&str, u64)],
+    code: impl Fn(&Kernel) -> Option<Refusal>,
+) -> Result<Pick<'a>, Error> {
+    candidates.sort_by_cached_key(|k| (is_plain(k), longest_rows(k)));
+    let mut skips = Vec::new();
+    for kernel in candidates {
+        let mut refusals = fit(kernel, problem, device).err().unwrap_or_default();
+        refusals.extend(misaligned(kernel, addresses));
+        if refusals.is_empty() {
+            refusals.extend(code(kernel));
+        }
+        if refusals.is_empty() {
+            return Ok(Pick { kernel, skips });
+        }
+        skips.push(Skip {
+            kernel: kernel.id.clone(),
+            refusals,
+        });
+    }
+    Err(Error::NothingFits {
+        wanted: wanted.to_owned(),
+        skips: skips.iter().map(told).collect(),
+    })
+}
+
+/// A kernel that was passed over, with every reason.
+fn told(skip: &Skip) -> String {
+    let why: Vec<String> = skip.refusals.iter().map(ToString::to_string).collect();
+    format!("{}: {}", skip.kernel, why.join(", and "))
+}
+
+/// By which rule a kernel that fits comes after the one that is taken.
+pub(crate) fn after(kernel: &Kernel, taken: Option<&Kernel>) -> &'static str {
+    let order = |k: &Kernel| (is_plain(k), longest_rows(k));
+    let (own, other) = (order(kernel), taken.map(order));
+    match other {
+        Some((false, _)) if own.0 => "it takes every problem, and comes after all others",
+        Some((_, rows)) if own.1 > rows => "it is for longer rows",
+        _ => "it comes later in the bundle",
+    }
+}
+
+fn is_plain(kernel: &Kernel) -> bool {
+    kernel.assumptions.is_empty() && !kernel.has_tensor_maps()
+}
+
+/// The operands that do not lie as a kernel needs them.
+pub(crate) fn misaligned(kernel: &Kernel, addresses: &[(&str, u64)]) -> Vec<Refusal> {
+    let mut refusals = Vec::new();
+    for (name, address) in addresses {
+        let Some(operand) = kernel.semantics.operand(name) else {
+            continue;
+        };
+        let needs = alignment_bytes(kernel, operand);
+        if !address.is_multiple_of(u64::from(needs)) {
+            let operand = operand.name.clone();
+            refusals.push(Refusal::Alignment {
+                operand,
+                needs,
+                address: *address,
+            });
+        }
+    }
+    refusals
+}
+
+/// The kernel a name means: an id exactly, else the first of a spec that takes `problem`, or the
+/// first of the spec when no problem is given.
+///
+/// # Errors
+/// [`Error::UnknownKernel`] with the nearest name, or [`Error::NothingFits`].
+pub fn find<'a>(
+    bundle: &'a Bundle,
+    name: &str,
+    problem: Option<&Problem>,
+    device: &DeviceInfo,
+) -> Result<Pick<'a>, Error> {
+    if let Some(kernel) = bundle.kernel(name) {
+        return Ok(Pick {
+            kernel,
+            skips: Vec::new(),
+        });
+    }
+    let of_spec: Vec<&Kernel> = bundle.kernels().iter().filter(|k| k.spec == name).collect();
+    match (of_spec.first(), problem) {
+        (None, _) => Err(unknown(bundle, name)),
+        (Some(kernel), None) => Ok(Pick {
+            kernel,
+            skips: Vec::new(),
+        }),
+        (Some(_), Some(problem)) => first_that_fits(of_spec, name, problem, device, &[], |_| None),
+    }
+}
+
+fn unknown(bundle: &Bundle, name: &str) -> Error {
+    let names = bundle
+        .kernels()
+        .iter()
+        .flat_map(|k| [k.id.as_str(), k.spec.as_str()]);
+    let shared = |other: &str| {
+        name.bytes()
+            .zip(other.bytes())
+            .take_while(|(a, b)| a == b)
+            .count()
+    };
+    let nearest = names
+        .max_by_key(|other| shared(other))
+        .filter(|other| shared(other) > 2);
+    Error::UnknownKernel {
+        name: name.to_owned(),
+        nearest: nearest.map(str::to_owned),
+    }
+}
+
+/// Operand addresses of launch arguments as far as they matter to alignment: every allocation
+/// starts at a multiple of 256, so offsets say it all.
+pub fn addresses<'a>(args: &[Arg<'a>]) -> Vec<(&'a str, u64)> {
+    args.iter()
+        .map(|arg| (arg.operand, arg.offset_bytes))
+        .collect()
+}

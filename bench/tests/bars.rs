@@ -53,7 +53,8 @@ fn the_picture_of_the_first_page_is_of_the_rows() {
          kernels, sustained, beside the faster of cuBLASLt's default and\nthe fastest of its \
          candidates, or another peer; each result compared with f64 in the run that timed \
          it. Where the peer has no product of\nthe kernel's types its own stand in the last \
-         column. Drawn by `bench/tests/bars.rs` of the rows \
+         column. Rows of one problem on other pages are of other runs and cards, which differ by \
+         5%. Drawn by `bench/tests/bars.rs` of the rows \
          in `{}.jsonl`.\n\n",
         MEASURED.join(".jsonl`, `")
     );

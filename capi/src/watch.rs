@@ -27,8 +27,9 @@ pub struct tw_counter_info {
     /// anything ran), `loads`, `loads_from_cache`, `loads_from_bundle`, `load_ns`,
     /// `first_launch_ns`, `scratch_bytes`. For each kind of reason: `skipped`, how often kernels
     /// were passed over. Of the runtime: `fallbacks`, how often another kernel took over from one
-    /// that a tuning table names or whose code was refused; `is_lost`, 0 or 1. Later libraries have
-    /// more: pass by what you do not know.
+    /// that a tuning table names or whose code was refused; `unfit`, how often no kernel took what
+    /// was asked for; `is_lost`, 0 or 1. Later libraries have more: pass by what you do not
+    /// know.
     pub name: *const c_char,
     /// Id of the kernel that it is of; null where it is of none.
     pub kernel: *const c_char,

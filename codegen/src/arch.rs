@@ -90,7 +90,32 @@ pub const ARCHES: &[Arch] = &[
     },
 ];
 
+/// GPUs and families by the names that people have for them, with their architecture.
+const GPUS: &[(&str, &[&str])] = &[
+    ("sm_70", &["volta", "v100", "titanv"]),
+    ("sm_75", &["turing", "t4", "rtx2080"]),
+    ("sm_80", &["a100", "a30", "a800"]),
+    (
+        "sm_86",
+        &["ampere", "a10", "a40", "a2", "a16", "a6000", "rtx3090"],
+    ),
+    ("sm_89", &["ada", "l4", "l40", "l40s", "rtx4090"]),
+    (
+        "sm_90a",
+        &["hopper", "h100", "h200", "h800", "h20", "gh200"],
+    ),
+];
+
 impl Arch {
+    /// The architecture of a GPU or a family by its usual name: `H100`, `hopper`.
+    pub fn of_gpu(name: &str) -> Option<Arch> {
+        let letters = name.chars().filter(char::is_ascii_alphanumeric);
+        let name: String = letters.map(|one| one.to_ascii_lowercase()).collect();
+        let mut rows = GPUS.iter();
+        let (arch, _) = rows.find(|(_, names)| names.contains(&name.as_str()))?;
+        Arch::parse(arch)
+    }
+
     /// The architecture of that name, if it is known.
     pub fn parse(name: &str) -> Option<Arch> {
         ARCHES.iter().copied().find(|arch| arch.name == name)

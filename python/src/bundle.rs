@@ -277,6 +277,7 @@ impl PyBundle {
         told.set_item("kernels", kernels)?;
         told.set_item("skipped", counters.skipped)?;
         told.set_item("fallbacks", counters.fallbacks)?;
+        told.set_item("unfit", counters.unfit)?;
         told.set_item("is_lost", counters.is_lost)?;
         Ok(told)
     }

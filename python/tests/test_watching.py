@@ -15,7 +15,7 @@ def square(columns, lead=None):
 
 def test_launches_loads_and_refusals_are_counted(path):
     bundle = tilewright.open(path, device="emulator")
-    nothing = {"kernels": {}, "skipped": {}, "fallbacks": 0, "is_lost": False}
+    nothing = {"kernels": {}, "skipped": {}, "fallbacks": 0, "unfit": 0, "is_lost": False}
     assert bundle.counters() == nothing
     s, d = square(64), square(64)
     kernel = bundle.find("copy_elementwise")

@@ -45,5 +45,7 @@ class Counters(TypedDict):
     fallbacks: int
     """How often another kernel took over from one that a tuning table names, or from one whose code
     was refused."""
+    unfit: int
+    """How often no kernel took what was asked for."""
     is_lost: bool
     """Whether a kernel has faulted and taken the device with it."""

@@ -29,6 +29,11 @@ pub(crate) fn refused(kernel: &str, reason: &dyn Display) {
     tracing::debug!(kernel, reason = %reason, "refused a kernel");
 }
 
+/// No kernel takes what was asked for.
+pub(crate) fn unfit(wanted: &str, reason: &dyn Display) {
+    tracing::debug!(wanted, reason = %reason, "no kernel takes a problem");
+}
+
 /// A tuning table names a kernel that does not take the problem; the next one is asked.
 pub(crate) fn passed_over(kernel: &str, chosen: &str, reason: &dyn Display) {
     tracing::debug!(kernel, chosen, reason = %reason, "passed over a table's kernel");

@@ -42,6 +42,7 @@ pub use operand::{In, Out, Packed};
 
 /// The launchers and the bundle that a build step wrote into `OUT_DIR`, as items of the module in
 /// which it stands: those of `kernels`, or of the name that the build step was given.
+#[cfg(feature = "zip")]
 #[macro_export]
 macro_rules! include_kernels {
     () => {
@@ -49,6 +50,15 @@ macro_rules! include_kernels {
     };
     ($name:literal) => {
         include!(concat!(env!("OUT_DIR"), "/", $name, ".rs"));
+    };
+}
+
+/// Bundles are embedded as zip files, which this build of the crate does not read.
+#[cfg(not(feature = "zip"))]
+#[macro_export]
+macro_rules! include_kernels {
+    ($($name:literal)?) => {
+        compile_error!("embedded kernels want the feature `zip` of tilewright-runtime");
     };
 }
 

@@ -113,7 +113,7 @@ static void counters(const char *path) {
     MISUSE(tw_counter_count((tw_counters *)runtime, &count), TW_ERROR_HANDLE, "of a runtime");
     MISUSE(tw_counter_count(counters, NULL), TW_ERROR_NULL, "count is null");
     CHECK(tw_counter_count(counters, &count));
-    MISUSE(tw_counter(counters, count, &info), TW_ERROR_UNKNOWN, "there is no counter 2");
+    MISUSE(tw_counter(counters, count, &info), TW_ERROR_UNKNOWN, "there is no counter 3");
     MISUSE(tw_counter(counters, 0, NULL), TW_ERROR_NULL, "info is null");
     info.struct_size = 39;
     MISUSE(tw_counter(counters, 0, &info), TW_ERROR_STRUCT, "sizeof(tw_counter_info)");

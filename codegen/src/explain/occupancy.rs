@@ -40,6 +40,18 @@ pub struct Occupancy {
     pub limits: Vec<Limit>,
 }
 
+impl Occupancy {
+    /// All bounds that allow no more CTAs than there are.
+    pub fn limited_by(&self) -> String {
+        let tight = self
+            .limits
+            .iter()
+            .filter(|limit| limit.ctas == self.ctas_per_sm);
+        let names: Vec<&str> = tight.map(|limit| limit.what).collect();
+        names.join(" and ")
+    }
+}
+
 /// The occupancy of a kernel of that plan whose threads start with so many registers.
 pub fn occupancy(plan: &Plan, registers: Option<u32>) -> Occupancy {
     let arch = &plan.arch;

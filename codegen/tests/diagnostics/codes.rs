@@ -64,7 +64,8 @@ pub fn raised() -> BTreeMap<String, &'static str> {
 
 /// The codes of words that a list of words does not have.
 fn of_words() -> Vec<String> {
-    let text = fs::read_to_string(repository().join("codegen/src/spec/words.rs")).unwrap();
+    let words = repository().join("codegen/src/spec/words/vocabulary.rs");
+    let text = fs::read_to_string(words).unwrap();
     let lists = text.split("\nwords! {\n").skip(1);
     let code = |list: &str| list.split('"').nth(1).unwrap().to_owned();
     lists

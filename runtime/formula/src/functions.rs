@@ -211,6 +211,59 @@ pub(crate) const NO_SCANS: &str = "kernels have no scans: write what each elemen
 /// What is told of whoever wants a power.
 pub(crate) const NO_POWER: &str = "there are no powers: write `x * x`, or `exp(y * log(x))`";
 
+/// What is told of names that elsewhere are functions, and here are none.
+const ELSEWHERE: &[(&[&str], &str)] = &[
+    (
+        &[
+            "cumsum",
+            "cumprod",
+            "cummax",
+            "cummin",
+            "scan",
+            "prefix_sum",
+        ],
+        "kernels have no scans: write what each element folds, such as \
+         `sum[j] where(j <= …, …, 0)` of an input with the mode `j`",
+    ),
+    (
+        &[
+            "sort", "argsort", "topk", "top_k", "kthvalue", "median", "unique",
+        ],
+        "kernels neither sort nor rank: leave it to a library; folds find the largest, `max` and \
+         `argmax`",
+    ),
+    (
+        &["rand", "randn", "random", "dropout", "bernoulli"],
+        "kernels draw no numbers: take a mask, or the numbers, as an operand",
+    ),
+    (
+        &["matmul", "mm", "bmm", "dot", "einsum", "linear"],
+        "a product is a fold: write `sum[k] a[m,k] * b[n,k]`",
+    ),
+    (
+        &[
+            "softmax",
+            "logsumexp",
+            "layernorm",
+            "layer_norm",
+            "rmsnorm",
+            "rms_norm",
+        ],
+        "it is some statements: `tilewright init` writes those of softmax, layernorm and rmsnorm",
+    ),
+    (
+        &["transpose", "permute"],
+        "write the modes in another order on the left",
+    ),
+];
+
+/// What is told of a name that is a function elsewhere.
+pub(crate) fn elsewhere(name: &str) -> Option<&'static str> {
+    let mut rows = ELSEWHERE.iter();
+    let (_, help) = rows.find(|(names, _)| names.contains(&name))?;
+    Some(help)
+}
+
 /// Every fold.
 pub const FOLDS: &[FoldRow] = &[
     FoldRow {

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use crate::error::Error;
 use crate::events;
 
 /// Where a kernel's code came from.
@@ -66,6 +67,8 @@ pub struct Counters {
     /// How often another kernel took over from one that a tuning table names, or from one whose
     /// code was refused.
     pub fallbacks: u64,
+    /// How often no kernel took what was asked for.
+    pub unfit: u64,
     /// Whether the device's context is lost.
     pub is_lost: bool,
 }
@@ -111,12 +114,13 @@ impl KernelCounters {
 
 impl Counters {
     /// Every number with its name: those of kernels, kernel after kernel, then `skipped` by reason,
-    /// `fallbacks`, and `is_lost`, which is 0 or 1.
+    /// `fallbacks`, `unfit`, and `is_lost`, which is 0 or 1.
     pub fn named(&self) -> impl Iterator<Item = Counter<'_>> {
         let Counters {
             kernels,
             skipped,
             fallbacks,
+            unfit,
             is_lost,
         } = self;
         let whole = |name, value| Counter {
@@ -138,6 +142,7 @@ impl Counters {
         });
         let rest = [
             whole("fallbacks", *fallbacks),
+            whole("unfit", *unfit),
             whole("is_lost", u64::from(*is_lost)),
         ];
         of_kernels.chain(skipped).chain(rest)
@@ -223,6 +228,7 @@ pub(crate) struct Tally {
     kernels: Mutex<BTreeMap<String, Arc<KernelCounts>>>,
     skipped: Mutex<BTreeMap<&'static str, u64>>,
     fallbacks: AtomicU64,
+    unfit: AtomicU64,
 }
 
 impl Tally {
@@ -246,6 +252,15 @@ impl Tally {
         add(&self.fallbacks, count);
     }
 
+    /// Counts a request that no kernel takes, and says so to whoever listens.
+    pub fn heed<T>(&self, chosen: Result<T, Error>) -> Result<T, Error> {
+        if let Err(error @ Error::NothingFits { wanted, .. }) = &chosen {
+            add(&self.unfit, 1);
+            events::unfit(wanted, error);
+        }
+        chosen
+    }
+
     pub fn skipped(&self) -> BTreeMap<&'static str, u64> {
         let skipped = self.skipped.lock().unwrap_or_else(PoisonError::into_inner);
         skipped.clone()
@@ -261,6 +276,7 @@ impl Tally {
             kernels: kernels.collect(),
             skipped: self.skipped(),
             fallbacks: self.fallbacks.load(Ordering::Relaxed),
+            unfit: self.unfit.load(Ordering::Relaxed),
             is_lost,
         }
     }

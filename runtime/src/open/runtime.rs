@@ -179,7 +179,8 @@ impl Runtime {
         let (info, at) = (self.device.info(), addresses(args));
         loop {
             let known = |kernel: &Kernel| self.known_refusal(kernel);
-            let pick = among(self.kernels().iter(), query, problem, info, &at, known)?;
+            let pick = among(self.kernels().iter(), query, problem, info, &at, known);
+            let pick = self.tally.heed(pick)?;
             // What is refused is known from now on.
             if self.refused_code(pick.kernel)?.is_none() {
                 self.count(&pick);
@@ -264,7 +265,8 @@ impl Runtime {
         let device = self.device.info();
         let candidates = Candidates::new(&self.bundle, &self.selector, device);
         let known = |kernel: &Kernel| self.known_refusal(kernel);
-        let (selection, skips) = candidates.select(query, problem, at, known)?;
+        let chosen = candidates.select(query, problem, at, known);
+        let (selection, skips) = self.tally.heed(chosen)?;
         let kernel = selection.kernel;
         let refused = skips.iter().flat_map(|skip| &skip.refusals);
         let refused = refused.filter(|refusal| matches!(refusal, Refusal::Load { .. }));

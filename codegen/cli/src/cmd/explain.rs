@@ -37,13 +37,27 @@ fn timeline(args: &args::Explain, file: &SpecFile, points: &[&Point]) -> Outcome
         limit: args.limit.time(),
     };
     let mut all = Vec::new();
+    let mut left_out = Vec::new();
     for point in points {
-        let explained = explain::explain(file, point, lengths)?;
+        let explained = match explain::explain(file, point, lengths) {
+            Err(Failure::Rejected(why)) if points.len() > 1 => {
+                left_out.push((&point.id, why));
+                continue;
+            }
+            explained => explained?,
+        };
         if let Some(path) = &args.svg {
             let drawing = explain::svg::render(&explained);
             output::write(path, Kind::Drawing, drawing.as_bytes())?;
         }
         all.push(explained);
+    }
+    if let (true, Some((_, why))) = (all.is_empty(), left_out.first()) {
+        return Err(Failure::Rejected(why.clone()));
+    }
+    for (id, why) in &left_out {
+        let first = why.lines().find(|line| line.starts_with("error["));
+        terminal::complain("note", &format!("left out {id}: {}", first.unwrap_or(why)));
     }
     if args.json {
         terminal::print_json(&all)?;

@@ -251,7 +251,7 @@ impl Page {
             1 => "1 CTA".to_owned(),
             ctas => format!("{ctas} CTAs"),
         };
-        let by = occupancy.limits.first().map_or("", |limit| limit.what);
+        let by = occupancy.limited_by();
         self.words(
             "name",
             &format!("Occupancy: {ctas} an SM, {warps} of {most} warps, limited by {by}"),

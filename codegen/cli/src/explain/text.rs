@@ -299,7 +299,7 @@ fn occupancy(explained: &Explained) -> String {
     let occupancy = &explained.occupancy;
     let [warps, most] = occupancy.warps;
     let plural = if occupancy.ctas_per_sm == 1 { "" } else { "s" };
-    let by = occupancy.limits.first().map_or("", |limit| limit.what);
+    let by = occupancy.limited_by();
     let mut text = format!(
         "{} CTA{plural} an SM, {warps} of {most} warps; limited by {by}\n",
         occupancy.ctas_per_sm

@@ -6,17 +6,20 @@
 //! memory. What is asked for by name, an atom or a schedule, is meant; so is what some point of a
 //! tuning space has otherwise.
 
+use crate::arch::{ARCHES, Arch};
 use crate::atoms;
-use crate::error::{Problem, Result, Violation};
+use crate::error::{Error, Problem, Result, Violation};
+use crate::plan::attempt::attempt;
 use crate::plan::candidates::alternatives::plans;
 use crate::plan::candidates::changes::{self, freed};
-use crate::plan::data::model::Plan;
+use crate::plan::data::model::{MmaPlan, Plan};
 use crate::plan::data::moves::Hop;
 use crate::plan::instructions::choose::Chooser;
 use crate::plan::smem::accesses::SmemAccesses;
 use crate::plan::smem::bank_conflicts::Wavefronts;
+use crate::plan::supported::products;
 use crate::spec::SpecFile;
-use crate::spec::keys::model::{Auto, FormKind, Point, Spec};
+use crate::spec::keys::model::{Auto, FormKind, Point, Role, Schedule, Spec};
 
 /// A swizzle that is written and costs more than the plan's own.
 const SWIZZLE: &str = "slow-swizzle";
@@ -60,6 +63,7 @@ pub fn doubts(file: &SpecFile, plans: &[(&Point, Plan)]) -> Result<Vec<Problem>>
 fn of_point(point: &Point, plan: &Plan) -> Result<Vec<Doubt>> {
     let mut doubts = slow_swizzles(point, plan)?;
     doubts.extend(slow_mma(point, plan)?);
+    doubts.extend(no_product(point));
     Ok(doubts)
 }
 
@@ -117,7 +121,7 @@ fn slow_swizzles(point: &Point, plan: &Plan) -> Result<Vec<Doubt>> {
 
 /// Bytes of the rows in which boxes bring an operand that tensor cores read from shared memory. On
 /// an H200 products of 4096 and 8192 by rows of 64, 32 and 16 bytes take 1.1 to 1.8, 2.1 to 3.2 and
-/// 3.4 to 4.7 times as long as by rows of 128 (bench/results/h200/2026-11-26-swizzles.json).
+/// 3.4 to 4.7 times as long as by rows of 128 (bench/results/h200/2026-11-26-swizzles.md).
 fn box_rows(plan: &Plan, operand: &str) -> Option<u32> {
     let boxes = plan.boxes(operand, Hop::G2s).filter(|copy| !copy.packed)?;
     reads_smem(plan).then_some(boxes.swizzle_bytes)
@@ -150,9 +154,14 @@ fn slow_mma(point: &Point, plan: &Plan) -> Result<Option<Doubt>> {
         return Ok(None);
     }
     let keys = written(spec);
-    let could = Chooser::of(point, atoms::catalogue()?).multiplies_smem(spec.arch);
-    if keys.is_empty() || !could {
+    let [a, b] = [Role::A, Role::B].map(|role| spec.operand_as(role).map(|one| one.dtype));
+    let (Some(a), Some(b)) = (a, b) else {
         return Ok(None);
+    };
+    let chooser = Chooser::of(point, atoms::catalogue()?);
+    let could = |arch: Arch| chooser.multiplies_smem_of(arch, [spec.accumulator, a, b]);
+    if !could(spec.arch) {
+        return Ok(of_arch(spec, mma, could));
     }
     let without = |keys: &[String]| {
         let freed = keys.iter().fold(spec.clone(), |spec, key| left(spec, key));
@@ -164,7 +173,7 @@ fn slow_mma(point: &Point, plan: &Plan) -> Result<Option<Doubt>> {
         each.find_map(|key| Some((without(&key)?, key)))
     });
     let Some((other, keys)) = alone.flatten().or_else(|| Some((of_all?, keys))) else {
-        return Ok(None);
+        return Ok(cause(point, mma));
     };
     let Some(fast) = &other.mma else {
         return Ok(None);
@@ -183,6 +192,65 @@ fn slow_mma(point: &Point, plan: &Plan) -> Result<Option<Doubt>> {
         "leave {named} out; where it is meant, `pipeline: {{ schedule: multistage }}` says so"
     );
     Ok(Some(Doubt { violation, help }))
+}
+
+/// A sum of rows that reads as a product.
+fn no_product(point: &Point) -> Option<Doubt> {
+    if point.spec.form() != FormKind::Rows {
+        return None;
+    }
+    let part = products::almost(&point.spec.compute.formula)?;
+    let message = "threads fold this sum, no tensor cores: by what else it sums it is no product";
+    let violation = Violation {
+        part: Some(part),
+        keys: vec!["compute".to_owned()],
+        ..Violation::new(MMA, message.to_owned())
+    };
+    let help = "let the sum of two factors stand alone, in parentheses where more is done to it";
+    Some(Doubt {
+        violation,
+        help: help.to_owned(),
+    })
+}
+
+/// What keeps a product off tensor cores that read shared memory, by what a plan with them says.
+fn cause(point: &Point, mma: &MmaPlan) -> Option<Doubt> {
+    let mut spec = point.spec.clone();
+    spec.pipeline.schedule = Auto::Given(Schedule::Cooperative);
+    let id = point.id.clone();
+    let refused = attempt(&Point { id, spec }, atoms::catalogue().ok()?);
+    let Err(Error::Plan { violations, .. }) = refused else {
+        return None;
+    };
+    let first = violations.into_iter().next()?;
+    let message = format!(
+        "products are of {}, and of none that reads shared memory itself (wgmma): {}",
+        mma.atom.id, first.message
+    );
+    let violation = Violation {
+        keys: first.keys,
+        ..Violation::new(MMA, message)
+    };
+    let help = "where it is meant, `pipeline: { schedule: multistage }` says so".to_owned();
+    Some(Doubt { violation, help })
+}
+
+/// An architecture of the same GPUs that has what the spec's lacks.
+fn of_arch(spec: &Spec, mma: &MmaPlan, could: impl Fn(Arch) -> bool) -> Option<Doubt> {
+    let same = |arch: &&Arch| arch.sm == spec.arch.sm && **arch != spec.arch && could(**arch);
+    let other = ARCHES.iter().find(same)?.name;
+    let message = format!(
+        "products for {} are of {}; {other}, which runs on the same GPUs, has some that read \
+         shared memory themselves (wgmma)",
+        spec.arch, mma.atom.id
+    );
+    let mut violation = Violation::new(MMA, message);
+    violation.keys.push("arch".to_owned());
+    let help = format!(
+        "use {other}; where newer GPUs are to run it as well, \
+         `pipeline: {{ schedule: multistage }}` says so"
+    );
+    Some(Doubt { violation, help })
 }
 
 /// Whether its tensor cores read operands from shared memory themselves.

@@ -170,8 +170,7 @@ fn wants_roles(spec: &Spec, chooser: &Chooser<'_>, [a, b, d]: [&Operand; 3]) -> 
         && mapped(a)
         && mapped(b)
         && warp_specialized::stores(d)
-        && *d.stride(1) == Stride::Const(1)
-        && mapped(d)
+        && (warp_specialized::leaves_registers(d) || mapped(d))
 }
 
 /// Whether the architecture has what the specialized way stands on.

@@ -10,7 +10,7 @@ use tilewright_formula::Statement;
 use tilewright_formula::form::Form;
 
 use crate::plan::instructions::choose::Chooser;
-use crate::plan::supported::atomics;
+use crate::plan::supported::{atomics, products};
 use crate::spec::TILE_MODES;
 use crate::spec::keys::model::{Operand, Spec};
 
@@ -43,11 +43,17 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
         let modes = spec.compute.visited();
         let message = format!(
             "cta_tile has extents along {} of {} modes ({}); a tile of rows cuts {TILE_MODES}, and \
-             a CTA has one coordinate along each of the others: name {TILE_MODES} modes, such as \
-             {{ {example} }}",
+             a CTA has one coordinate along each of the others: {}name {TILE_MODES} modes, such \
+             as {{ {example} }}",
             tile.len(),
             modes.len(),
             tile.join(", "),
+            match products::almost(&spec.compute.formula) {
+                Some(_) =>
+                    "for tensor cores let a sum of two factors stand alone, in parentheses where \
+                     more is done to it; for threads ",
+                None => "",
+            }
         );
         return chooser.violate("tile-modes", message);
     }

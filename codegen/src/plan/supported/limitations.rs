@@ -49,8 +49,9 @@ limits! {
         "take a mode out of `modes`, so that a launch says its extent";
     PLACE: ROWS, "place",
         "take an element elsewhere than at its coordinates or where one table says",
-        "take each element at its own coordinates; for blocks, `s[m,n/128]`, make two modes of n: \
-         `s[m,g]` and `x[m,g,i]` with `modes: { i: 128 }`";
+        "take each element at its own coordinates; what lies a constant way off or in one part \
+         of a mode is an operand of its own, of which launches give a view; for blocks, \
+         `s[m,n/128]`, make two modes of n: `s[m,g]` and `x[m,g,i]` with `modes: { i: 128 }`";
     SEVERAL_PLACES: ROWS, "several-places",
         "read an operand at several places, one of which a table says",
         "name it twice among the operands: a launch may give both one memory";
@@ -101,6 +102,10 @@ limits! {
     FACTOR: PRODUCTS, "factor",
         "multiply what is no element of an operand",
         "compute it in a kernel before this one";
+    FACTORS: PRODUCTS, "factors",
+        "multiply more than two operands inside of a sum",
+        "take what has no summed mode out of it, `(sum[k] a[m,k] * b[n,k]) * s[n]`, and compute \
+         the rest in a kernel before this one";
     PROLOGUE: PRODUCTS, "prologue",
         "compute a factor before they multiply it",
         "compute it in a kernel before this one";

@@ -9,8 +9,8 @@
 
 pub(super) mod limitations;
 mod atomics;
+pub(super) mod products;
 mod grid_modes;
-mod products;
 mod gather_scatter;
 pub(super) mod element_types;
 pub(super) mod main_loops;

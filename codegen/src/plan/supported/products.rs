@@ -3,8 +3,9 @@
 
 use tilewright_formula::affine::ModeId;
 use tilewright_formula::form::{Chain, Contraction, FoldSite};
+use tilewright_formula::functions::{Fold, Op};
 use tilewright_formula::syntax::Combine;
-use tilewright_formula::{ExprKind, Extent, Formula, Source, Statement};
+use tilewright_formula::{Expr, ExprKind, Extent, Formula, Source, Statement};
 
 use super::{Misfit, elementwise, fold};
 use crate::error::Violation;
@@ -84,6 +85,47 @@ pub(super) fn side_by_side(formula: &Formula, found: &Contraction) -> Option<Vio
         keys: vec![format!("modes.{mode}")],
         ..Violation::new(limit.code, format!("modes.{mode} {what}"))
     })
+}
+
+/// A sum of rows that multiplies as a product of matrices does, but is none, for all that it says
+/// besides.
+pub(in crate::plan) fn almost(formula: &Formula) -> Option<std::ops::Range<usize>> {
+    let mut found = None;
+    let mut look = |expr: &Expr| {
+        let ExprKind::Fold {
+            fold: Fold::Sum | Fold::Mean,
+            modes,
+            body,
+            ..
+        } = &expr.kind
+        else {
+            return;
+        };
+        let summed = modes.iter().fold(0, |set, mode| set | 1 << mode);
+        body.visit(&mut |product| {
+            let ExprKind::Apply {
+                op: Op::Mul,
+                arguments,
+            } = &product.kind
+            else {
+                return;
+            };
+            let are_read = |one: &Expr| matches!(one.kind, ExprKind::Read { .. });
+            if let [a, b] = &arguments[..]
+                && are_read(a)
+                && are_read(b)
+                && a.free & b.free & summed != 0
+                && a.free & !b.free & !summed != 0
+                && b.free & !a.free & !summed != 0
+            {
+                found = found.take().or_else(|| Some(expr.span.clone()));
+            }
+        });
+    };
+    for statement in &formula.statements {
+        statement.value.visit(&mut look);
+    }
+    found
 }
 
 /// What a contraction does beyond a product of two matrices.
@@ -252,6 +294,20 @@ fn sum(formula: &Formula, found: &Contraction, planes: Option<&Planes>) -> Vec<M
         let count = modes.len();
         let what = format!("{count} modes of this sum are {what} ({})", names(modes));
         of_sum(what, &limitations::PRODUCT_MODES);
+    }
+    for factor in found.factors.iter().filter(|one| one.values.len() > 1) {
+        let are_read = |value: &Expr| matches!(value.kind, ExprKind::Read { .. });
+        if let ([first, .., last], true) = (&factor.values[..], factor.values.iter().all(are_read))
+        {
+            misfits.push(Misfit {
+                part: first.span.start.min(last.span.start)..first.span.end.max(last.span.end),
+                what: format!(
+                    "{} operands are one factor of this product",
+                    factor.values.len()
+                ),
+                limit: &limitations::FACTORS,
+            });
+        }
     }
     let factors = found.factors.iter().filter(|one| one.operand.is_none());
     for value in factors.flat_map(|factor| &factor.values) {

@@ -6,7 +6,7 @@
 use std::fmt::Write;
 
 use crate::arch::ARCHES;
-use crate::atoms::model::Space;
+use crate::atoms::model::{MmaFacts, Space};
 use crate::dtype::DTYPES;
 use crate::spec::kernel::forms::FormKind;
 use crate::spec::keys::atoms::{self, Job, Known};
@@ -133,8 +133,10 @@ impl Page {
 /// Whether kernels have a use for it. None stores from shared memory but by boxes of two or three
 /// modes that take the place of what is there, nor loads boxes of one or five modes.
 fn is_taken(known: &Known) -> bool {
+    // Products are accumulated in no type of 16 bits.
+    let of_sixteen_bits = |mma: &MmaFacts| mma.types[0].bits() < 32;
     let Some(copy) = &known.atom.copy else {
-        return true;
+        return !known.atom.mma.as_ref().is_some_and(of_sixteen_bits);
     };
     let rank = copy.tensor.map(|tensor| tensor.rank);
     match known.job {

@@ -21,9 +21,12 @@ pub const MAX_TILE_EXTENT: i64 = 1 << 20;
 /// Most elements of a tile, all extents multiplied.
 pub const MAX_TILE_SIZE: i64 = 1 << 24;
 
-/// The newest architecture that is not newer than the one whose number the word has; the oldest
-/// for what is older than all.
+/// The architecture of a GPU's name, or the newest that is not newer than the one whose number the
+/// word has; the oldest for what is older than all.
 fn like_arch(word: &str) -> Option<String> {
+    if let Some(arch) = Arch::of_gpu(word) {
+        return Some(format!("use `{arch}`"));
+    }
     let digits: String = word.chars().filter(char::is_ascii_digit).collect();
     let sm: u32 = digits.parse().ok().filter(|sm| *sm >= 20)?;
     let portable = || ARCHES.iter().filter(|arch| !arch.exact);
@@ -85,7 +88,10 @@ fn like_dtype(word: &str) -> Option<String> {
 /// An extent that tiles usually have, near to one that is none: the bounds are of no use there.
 fn usual_extent(value: i64, most: i64) -> i64 {
     const USUAL: std::ops::RangeInclusive<i64> = 64..=128;
-    value.clamp(*USUAL.start(), *USUAL.end()).min(most)
+    match most < *USUAL.start() {
+        true => value.clamp(1, most),
+        false => value.clamp(*USUAL.start(), *USUAL.end()).min(most),
+    }
 }
 
 impl Reader<'_> {

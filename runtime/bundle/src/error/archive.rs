@@ -25,7 +25,7 @@ pub enum ArchiveFault {
     /// The program reads and writes folders alone.
     #[error(
         "is a zip file, and this program was built without the feature `zip` of \
-         tilewright-bundle: ship the folder, or build it with that feature"
+         tilewright-runtime: ship the folder, or build it with that feature"
     )]
     NoFeature,
     /// The file is larger than zip files without extensions are.

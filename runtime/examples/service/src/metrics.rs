@@ -152,6 +152,10 @@ impl Collector for OfRuntime {
         let kind = EncodeMetric::metric_type(&fallbacks);
         let help = "another kernel took over";
         fallbacks.encode(encoder.encode_descriptor("fallbacks", help, None, kind)?)?;
+        let unfit = ConstCounter::new(counters.unfit);
+        let kind = EncodeMetric::metric_type(&unfit);
+        let help = "no kernel took a request";
+        unfit.encode(encoder.encode_descriptor("unfit", help, None, kind)?)?;
         let lost = ConstGauge::new(i64::from(counters.is_lost));
         let kind = EncodeMetric::metric_type(&lost);
         lost.encode(encoder.encode_descriptor("context_lost", "1 after a fault", None, kind)?)?;

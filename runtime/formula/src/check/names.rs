@@ -4,7 +4,7 @@ use super::Checker;
 use crate::affine::ModeId;
 use crate::dtype::DType;
 use crate::formula::{Extent, ValueType};
-use crate::functions::{self, FOLDS, Fold, NO_POWER};
+use crate::functions::{self, FOLDS, Fold, NO_POWER, elsewhere};
 use crate::problem::{Problem, Span, nearest, shown};
 use crate::syntax::{Node, NodeKind, Word};
 
@@ -69,6 +69,9 @@ impl Checker<'_> {
                 )),
             _ if wanted == Wanted::Function && ["pow", "power"].contains(&name) => {
                 problem.help(NO_POWER)
+            }
+            _ if let (Wanted::Function, Some(help)) = (wanted, elsewhere(name)) => {
+                problem.help(help)
             }
             Some(near) => problem.help(format!("`{near}` is one")).edit(span, near),
             None if names.is_empty() => problem.help("none is there: modes stand in layouts"),

@@ -35,7 +35,20 @@ pub(super) fn chain(
         (_, true) => (other, one),
         _ => {
             let message = "two sums of products that do not follow one another";
-            let help = "the nearest form is a contraction: leave one to another kernel";
+            let has = |operand| {
+                let mut factors = other.factors.iter();
+                factors.any(|factor| factor.operand == Some(operand))
+            };
+            let mut operands = one.factors.iter().filter_map(|factor| factor.operand);
+            let share = operands.any(has);
+            let help = match share {
+                true => {
+                    "both take one factor: give the other two one operand with a mode that tells \
+                     them apart, w[p,n,k] with modes: { p: 2 }; then u[m,n,p] = sum[k] x[m,k] * \
+                     w[p,n,k] is both sums, u[m,n,0] and u[m,n,1]"
+                }
+                false => "the nearest form is a contraction: leave one to another kernel",
+            };
             let problem = Problem::new("form-sums", &other.site.span, message);
             return Err(vec![problem.help(help)]);
         }

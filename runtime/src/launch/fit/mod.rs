@@ -13,7 +13,8 @@ mod values;
 use std::sync::Arc;
 
 use tilewright_bundle::{
-    Assumption, Condition, Env, Kernel, LaunchAbi, Name, NameKind, Operand, ParamValue, Scalar,
+    Assumption, Condition, Env, Expr, Kernel, LaunchAbi, Name, NameKind, Operand, OperandLayout,
+    ParamValue, Scalar,
 };
 
 pub(crate) use code::{cubin_fits, other_params, runs_on};
@@ -229,7 +230,7 @@ fn assumptions(kernel: &Kernel, problem: &Problem, env: &Env, refusals: &mut Vec
             (Ok(true), _) => {}
             (Ok(false), Ok((a, b))) => refusals.push(Refusal::Assumption {
                 text: expr.text().to_owned(),
-                found: format!("{a} against {b}"),
+                found: found(kernel, expr, env, [a, b]),
                 reason: reason.clone(),
                 way_out: way_out(kernel, expr, env),
             }),
@@ -241,10 +242,41 @@ fn assumptions(kernel: &Kernel, problem: &Problem, env: &Env, refusals: &mut Vec
     }
 }
 
+/// What the sides of an assumption are, with the number that a remainder is of.
+fn found(kernel: &Kernel, expr: &Condition, env: &Env, [a, b]: [i64; 2]) -> String {
+    let divided = || {
+        let (name, _) = expr.text().split_once(" % ")?;
+        let value = env.get(kernel.names.find(name)?)?;
+        Some(format!("{a} against {b}, as {name} is {value}"))
+    };
+    divided().unwrap_or_else(|| format!("{a} against {b}"))
+}
+
+/// The layout of the operand that has a stride of that name, with any strides.
+fn any_strides(kernel: &Kernel, name: &str) -> Option<String> {
+    let is_it = |expr: &Expr| expr.text() == name;
+    let mut operands = kernel.semantics.operands.iter();
+    let operand = operands.find(|operand| operand.layout.stride.iter().any(is_it))?;
+    let texts = |exprs: &[Expr]| {
+        let texts = exprs.iter().map(|expr| match expr.text() {
+            "1" => "s".to_owned(),
+            text => text.to_owned(),
+        });
+        texts.collect::<Vec<_>>().join(",")
+    };
+    let OperandLayout { shape, stride, .. } = &operand.layout;
+    let modes: Vec<&str> = shape.iter().map(Expr::text).collect();
+    Some(format!("({}):({})", modes.join(","), texts(stride)))
+}
+
 /// What to do where an assumption does not hold: a stride that is no multiple of what it has to be
 /// may be padded; for all else there are kernels that do not assume it, or may be.
 fn way_out(kernel: &Kernel, expr: &Condition, env: &Env) -> String {
     const BUILD: &str = "build a kernel that does not assume it";
+    let one_more = |name: &str| match any_strides(kernel, name) {
+        Some(layout) => format!("{BUILD}, of a spec with any strides, `{layout}`"),
+        None => BUILD.to_owned(),
+    };
     let padded = || {
         let (name, multiple) = expr.text().strip_suffix(" == 0")?.split_once(" % ")?;
         let multiple: i64 = multiple.parse().ok().filter(|multiple| *multiple > 0)?;
@@ -252,9 +284,21 @@ fn way_out(kernel: &Kernel, expr: &Condition, env: &Env) -> String {
         (kernel.names.kind(known) == Some(NameKind::Stride)).then_some(())?;
         let above = env.get(known)?.checked_add(multiple - 1)?;
         let next = above - above.rem_euclid(multiple);
-        Some(format!("pad {name} to {next}, or {BUILD}"))
+        Some(format!("pad {name} to {next}, or {}", one_more(name)))
     };
-    padded().unwrap_or_else(|| BUILD.to_owned())
+    let longer = || {
+        let (mode, most) = expr.text().split_once(" <= ")?;
+        most.parse::<i64>().ok()?;
+        let is_extent = kernel.names.kind(kernel.names.find(mode)?) == Some(NameKind::Extent);
+        is_extent.then(|| {
+            format!(
+                "{BUILD}, of a spec with a longer cta_tile along {mode} or with `scheduler: {{ \
+                 passes: many }}`"
+            )
+        })
+    };
+    let told = padded().or_else(longer);
+    told.unwrap_or_else(|| BUILD.to_owned())
 }
 
 /// Whether the kernel takes the value of `name` as far as the names bound in `env` tell: every

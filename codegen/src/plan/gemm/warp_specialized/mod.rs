@@ -77,7 +77,9 @@ pub(super) fn plan(
     let (loads, descriptors) = inputs(spec, chooser, plan, [a, b], &mma)?;
     plan.mma = Some(mma);
     multistage_copies::store(spec, chooser, plan, d)?;
-    let past_smem = spec.copy.get(&d.name).is_some_and(CopyPath::is_direct);
+    let path = spec.copy.get(&d.name);
+    let by_boxes = path.is_some_and(|path| path.r2s.is_some() || path.s2g.is_some());
+    let past_smem = path.is_some_and(CopyPath::is_direct) || leaves_registers(d) && !by_boxes;
     let stored = match past_smem {
         true => None,
         false => tma_store::output(spec, chooser, plan, d, [along_m, along_n])?,
@@ -292,6 +294,11 @@ fn rank(operand: &Operand, planes: bool) -> u32 {
     2 + u32::from(planes) + u32::from(operand.block.is_some())
 }
 
+/// Whether results leave from registers where nothing is said: no tensor map has rows of theirs.
+pub(super) fn leaves_registers(d: &Operand) -> bool {
+    *d.stride(1) != Stride::Const(1)
+}
+
 /// Why no tensor map describes the operand, whatever the problem (CUDA driver API,
 /// cuTensorMapEncodeTiled).
 pub(super) fn map_misfit(operand: &Operand) -> Option<String> {
@@ -327,7 +334,10 @@ pub(super) fn map_misfit(operand: &Operand) -> Option<String> {
                 Some(format!(
                     "has stride {stride} along {mode}, {bytes} bytes: tensor maps need a positive \
                      multiple of {unit}: use {}, or schedule multistage",
-                    (stride / multiple).max(1) * multiple
+                    (stride.max(1) - 1)
+                        .saturating_div(multiple)
+                        .saturating_add(1)
+                        * multiple
                 ))
             }
         }

@@ -46,6 +46,8 @@ pub(super) fn registers(
     if accumulators + OTHER_REGISTERS > available {
         let way_out = match spec.pipeline.producer_registers {
             Auto::Given(_) => "use fewer pipeline.producer_registers, or a smaller cta_tile",
+            // More of them would have tiles of their own, or are more than a CTA has.
+            Auto::Auto if consumers > 1 => "use a smaller cta_tile",
             Auto::Auto => "use more mma.atoms or a smaller cta_tile",
         };
         let message = format!(

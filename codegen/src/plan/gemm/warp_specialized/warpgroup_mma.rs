@@ -50,13 +50,8 @@ pub(super) fn consumers(spec: &Spec, schedule: Schedule) -> [i64; 2] {
     }
 }
 
-pub(super) fn tiled_mma(
-    spec: &Spec,
-    chooser: &mut Chooser<'_>,
-    [a, b]: [&Operand; 2],
-    [along_m, along_n]: [i64; 2],
-) -> Result<Option<MmaPlan>> {
-    let [m, n] = [spec.cta_tile[0], spec.cta_tile[1]];
+/// Whether that many warpgroups may work on a tile side by side.
+fn check_warpgroups(spec: &Spec, chooser: &mut Chooser<'_>, [along_m, along_n]: [i64; 2]) -> bool {
     let mut good = true;
     let along_k = match spec.mma.atoms {
         Auto::Given([_, _, k]) => k,
@@ -70,6 +65,27 @@ pub(super) fn tiled_mma(
         chooser.violate("consumers", message);
         good = false;
     }
+    let several = along_m * along_n > 1;
+    if several && spec.pipeline.schedule == Auto::Given(Schedule::Pingpong) {
+        let message = format!(
+            "mma.atoms ({along_m},{along_n},{along_k}) puts {} warpgroups on a tile, and by \
+             pingpong each has tiles of its own: use (1,1,1), or schedule cooperative",
+            along_m * along_n
+        );
+        chooser.violate("consumers", message);
+        good = false;
+    }
+    good
+}
+
+pub(super) fn tiled_mma(
+    spec: &Spec,
+    chooser: &mut Chooser<'_>,
+    [a, b]: [&Operand; 2],
+    [along_m, along_n]: [i64; 2],
+) -> Result<Option<MmaPlan>> {
+    let [m, n] = [spec.cta_tile[0], spec.cta_tile[1]];
+    let mut good = check_warpgroups(spec, chooser, [along_m, along_n]);
     if m % (MMA_ROWS * along_m) != 0 {
         let unit = MMA_ROWS * along_m;
         let nearest = (m / unit).max(1) * unit;

@@ -168,6 +168,23 @@ fn a_gemm_in_cpp_is_right() {
 }
 
 #[test]
+fn the_cmake_project_is_made_of_files_that_there_are() {
+    let folder = Path::new("../runtime/examples/cpp");
+    let text = std::fs::read_to_string(folder.join("CMakeLists.txt")).unwrap();
+    let made = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("add_executable("));
+    let sources: Vec<&str> = made
+        .filter_map(|line| line.trim_end_matches(')').split_once(' '))
+        .flat_map(|(_, sources)| sources.split(' '))
+        .collect();
+    assert_eq!(sources.len(), 2, "{text}");
+    for source in sources {
+        assert!(folder.join(source).is_file(), "{source}");
+    }
+}
+
+#[test]
 fn the_wrapper_owns_and_throws() {
     let told = answer("tests/c/wrapper.cpp", &SANITIZED);
     assert_eq!(told, "all is well\n");

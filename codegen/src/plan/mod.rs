@@ -43,7 +43,7 @@ pub use supported::limitations::{LIMITS, Limit};
 /// Plans a point: the first of its plans.
 ///
 /// # Errors
-/// [`Error::Plan`] with every violated limit.
+/// [`Error::Plan`](crate::error::Error::Plan) with every violated limit.
 pub fn plan(point: &Point) -> Result<Plan> {
     plans(point).map(|(plan, _)| plan)
 }

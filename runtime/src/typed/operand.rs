@@ -45,7 +45,7 @@ pub struct Out<'a, T, const RANK: usize> {
     values: PhantomData<T>,
 }
 
-/// An operand that a kernel reads in the order of its own, as [`crate::launch::reorder`] makes it.
+/// An operand that a kernel reads in the order of its own, as [`pack`](crate::pack) makes it.
 #[derive(Debug)]
 pub struct Packed<'a, T> {
     given: Given<'a>,

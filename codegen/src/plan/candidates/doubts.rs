@@ -38,7 +38,7 @@ struct Doubt {
 /// Warnings of what every one of those points is slow by.
 ///
 /// # Errors
-/// [`Error::Bug`](crate::error::Error::Bug) of a plan that is none.
+/// [`Error::Bug`] of a plan that is none.
 pub fn doubts(file: &SpecFile, plans: &[(&Point, Plan)]) -> Result<Vec<Problem>> {
     let mut plans = plans.iter();
     let Some((first, plan)) = plans.next() else {

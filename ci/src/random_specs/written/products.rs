@@ -159,7 +159,13 @@ impl Writer {
         if beside && !is_read(&value, "c[m,n]") {
             value += " + c[m,n]";
         }
-        let product = factors.join(" * ");
+        let mut product = factors.join(" * ");
+        // A third factor inside of the sum, which is refused, and no bug.
+        if self.chance(4) {
+            let (axis, dtype) = (self.pick(&["n", "m", "k"]), self.pick(&["f32", "bf16"]));
+            self.operand("s", dtype, &[axis]);
+            product += &format!(" * s[{axis}]");
+        }
         let mut text = vec![
             format!("acc[m,n] = sum[k] {product}"),
             format!("d[m,n] = {value}"),

@@ -138,20 +138,20 @@ fn sectors(plan: &Plan, step: &Step, part: &Part<2>) -> Option<(u32, u32)> {
         .map(|facts| i64::from(facts.access_bytes))?;
     let per_access = (access * 8 / bits).max(1) as usize;
     let lanes = i64::from(plan.threads).min(32);
-    let mut most = 0;
+    let (mut most, mut fewest) = (0, 1);
     for value in part.values.iter().step_by(per_access) {
-        let mut touched = BTreeSet::new();
+        let (mut touched, mut read) = (BTreeSet::new(), BTreeSet::new());
         for lane in 0..lanes {
             let base = part.base(lane);
             let row = base[1 - along] + value[1 - along];
             let first = (base[along] + value[along]) * bits / 8;
             touched.insert((row, first / 32));
             touched.insert((row, (first + access - 1) / 32));
+            read.insert((row, first));
         }
         most = most.max(touched.len());
+        // Lanes that want the same bytes get them once.
+        fewest = fewest.max((read.len() as i64 * access).div_euclid(32));
     }
-    Some((
-        u32::try_from(most).ok()?,
-        u32::try_from((lanes * access).div_euclid(32)).ok()?.max(1),
-    ))
+    Some((u32::try_from(most).ok()?, u32::try_from(fewest).ok()?))
 }

@@ -19,7 +19,7 @@ use crate::spec::words::vocabulary::{List, Word};
 /// Every key of a spec with what it may be, its default and its meaning, as Markdown.
 ///
 /// ```
-/// let page = tilewright_codegen::spec::docs::reference();
+/// let page = tilewright_codegen::spec::reference();
 /// assert!(page.contains("| `cta_tile` |"));
 /// ```
 pub fn reference() -> String {

@@ -22,7 +22,7 @@ use crate::spec::words::vocabulary::List;
 /// The JSON Schema (draft 2020-12) of a spec file.
 ///
 /// ```
-/// let schema = tilewright_codegen::spec::docs::schema();
+/// let schema = tilewright_codegen::spec::schema();
 /// assert_eq!(schema["$defs"]["gemm"]["properties"]["threads"]["anyOf"][1]["maximum"], 1024);
 /// ```
 pub fn schema() -> Value {

@@ -24,7 +24,7 @@ const FOLDER: &str = "ci/data/captures";
 /// Products of a row that is replayed, by bytes of its outputs, at most: larger ones take minutes.
 const LARGEST: u64 = 8_000_000;
 /// Products of all rows until which more are replayed.
-const PRODUCTS: u64 = 120_000_000;
+const PRODUCTS: u64 = 80_000_000;
 /// Rows that are turned over.
 const TURNED: usize = 48;
 /// Products that the emulator makes in the time of an element of a kernel that has none, which a

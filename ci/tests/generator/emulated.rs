@@ -23,8 +23,8 @@ const ROUND: Options = Options {
 const ROUNDS: u64 = 6;
 /// Instructions of all threads until which there are further rounds: of the whole catalogue, and of
 /// the ladder and the taken plans each.
-const CATALOGUE: u64 = 100_000_000;
-const FEW: u64 = 10_000_000;
+const CATALOGUE: u64 = 50_000_000;
+const FEW: u64 = 5_000_000;
 
 #[test]
 fn every_shipped_point_computes_the_right_thing() {

@@ -207,7 +207,7 @@ fn run(text: &str, warps: usize, order: WarpOrder, sanitize: Sanitize, profile: 
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
+    #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
     fn loops_that_are_counted_leave_what_execution_leaves(

@@ -1,8 +1,6 @@
 //! The JSON Schema of specs as an editor applies it: it accepts what the checks accept, in the
 //! usual spelling, and refuses values of wrong types, also those of formulas and their names.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,4 @@
 //! Pages that tests make of what the generator says, and the data that they are made of.
-//!
-//! Each test takes what it needs.
-#![allow(dead_code, clippy::panic)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

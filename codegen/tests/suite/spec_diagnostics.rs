@@ -1,17 +1,14 @@
 //! Rejected specs and their diagnostics: each `ci/data/specs_rejected/<code>[__variant].yaml` is
 //! refused with a problem of that code, and its report is the `.txt` file beside it.
 //!
-//! `BLESS=1 cargo nextest run -p tilewright-codegen --test spec_diagnostics` rewrites the reports.
-
-#![allow(clippy::unwrap_used, clippy::panic)]
-
-mod made;
+//! `BLESS=1 cargo nextest run -p tilewright-codegen --test suite spec_diagnostics` rewrites
+//! the reports.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use made::repository;
+use crate::made::{self, repository};
 use tilewright_codegen::error::{Error, Problem};
 use tilewright_codegen::{catalogue, spec};
 

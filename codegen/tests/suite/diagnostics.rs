@@ -1,25 +1,23 @@
 //! The page of diagnostics is what the generator says today: of each code the shortest example of
 //! `ci/data`, its report, and what mends it.
 //!
-//! `BLESS=1 cargo nextest run -p tilewright-codegen --test diagnostics` writes docs/diagnostics.md.
-#![allow(clippy::unwrap_used, clippy::panic)]
+//! `BLESS=1 cargo nextest run -p tilewright-codegen --test suite diagnostics` writes the page,
+//! docs/diagnostics.md.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use made::{files, repository};
+use crate::made::{self, files, repository};
 use rayon::prelude::*;
 use similar::TextDiff;
 use tilewright_codegen::error::{Error, Problem, Violation};
 use tilewright_codegen::plan::{self, LIMITS};
 use tilewright_codegen::spec::{self, FormKind};
 
-#[path = "diagnostics/codes.rs"]
 mod codes;
-mod made;
-#[path = "../../runtime/formula/tests/kernel_files/mod.rs"]
+#[path = "../../../runtime/formula/tests/kernel_files/mod.rs"]
 mod kernel_files;
 
 const HEAD: &str = "\
@@ -31,7 +29,7 @@ const ALONE: &str = "## Without an example";
 /// Codes without an example: this number only shrinks.
 const MOST_ALONE: usize = 19;
 /// What runs the blocks of the page.
-const RUN: &str = "<!-- run by: codegen/tests/diagnostics.rs -->\n";
+const RUN: &str = "<!-- run by: codegen/tests/suite/diagnostics.rs -->\n";
 
 /// Longest example that is shown whole, and what is shown of a longer one.
 const MOST_LINES: usize = 60;

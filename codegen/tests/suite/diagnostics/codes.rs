@@ -11,7 +11,7 @@ use tilewright_codegen::plan::LIMITS;
 use tilewright_codegen::ptx::ptxas::{self, PtxasReport};
 use tilewright_codegen::spec;
 
-use super::made::{files, repository};
+use crate::made::{files, repository};
 
 /// The codes that the sources raise, each with what raises it: those of limits and of the
 /// assembler, and the text behind what makes a problem.

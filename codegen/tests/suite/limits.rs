@@ -1,16 +1,14 @@
 //! The page on limits is what the generator refuses today: its formulas are those of
 //! `ci/data/formulas_refused`, its schedules those of `ci/data/plans_refused`.
 //!
-//! `BLESS=1 cargo nextest run -p tilewright-codegen --test limits` writes it.
-#![allow(clippy::unwrap_used, clippy::panic)]
-
-mod made;
+//! `BLESS=1 cargo nextest run -p tilewright-codegen --test suite limits` writes it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
+use crate::made;
 use tilewright_codegen::error::{Error, Problem, Violation};
 use tilewright_codegen::plan::{self, LIMITS, Limit};
 use tilewright_codegen::spec::{self, FormKind, SpecFile};

@@ -1,6 +1,5 @@
 //! Who has which elements, told of shipped kernels of every form: each element of a tile is told
 //! once, or as often as the place says, and all levels say the same.
-#![allow(clippy::unwrap_used)]
 
 use std::path::Path;
 

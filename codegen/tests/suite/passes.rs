@@ -1,5 +1,4 @@
 //! Which pass makes what, and what a spec says of passes.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use tilewright_codegen::ir::thread::text::Nameless;
 use tilewright_codegen::plan::data::model::Plan;

@@ -2,8 +2,6 @@
 //! `ci/data/mended/specs_rejected/<stem>.yaml`, the same spec with what the helps of its report
 //! propose. It is accepted and has a plan, and what the helps quote stands in it.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 

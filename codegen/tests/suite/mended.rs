@@ -1,7 +1,6 @@
 //! The helps of refused plans, done as they say: for each spec of `ci/data/plans_refused` there is
 //! the same in `ci/data/mended/plans_refused` with other values for keys that its refusal names,
 //! which has a plan.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::BTreeMap;
 use std::fs;

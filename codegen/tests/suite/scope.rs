@@ -1,20 +1,18 @@
 //! The table of README that says what is computed how: each cell is what the generator answers to
 //! specs of that form, those types and orders on that architecture.
 //!
-//! `BLESS=1 cargo nextest run -p tilewright-codegen --test scope` writes it.
-#![allow(clippy::unwrap_used, clippy::panic)]
-
-mod made;
+//! `BLESS=1 cargo nextest run -p tilewright-codegen --test suite scope` writes it.
 
 use std::fmt::Write as _;
 use std::fs;
 
+use crate::made;
 use tilewright_codegen::dtype::{DTYPES, DType};
 use tilewright_codegen::plan;
 use tilewright_codegen::spec;
 
 /// Where the table stands in the page.
-const BEGIN: &str = "<!-- made by: codegen/tests/scope.rs -->\n";
+const BEGIN: &str = "<!-- made by: codegen/tests/suite/scope.rs -->\n";
 const END: &str = "<!-- end -->";
 
 /// The columns.

@@ -1,8 +1,6 @@
 //! The reference page of specs is what the table of keys says today.
-#![allow(clippy::unwrap_used)]
 
-mod made;
-
+use crate::made;
 use tilewright_codegen::spec;
 
 #[test]

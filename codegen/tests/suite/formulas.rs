@@ -1,5 +1,4 @@
 //! Formulas in other spellings than the default one become the same kernels.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use tilewright_codegen::error::{Error, Span, Violation};
 use tilewright_codegen::ir::thread::text::Nameless;

@@ -2,9 +2,8 @@
 //! `ci/data/formulas_refused/*.yaml` is a good spec whose plan is refused at parts of its formula;
 //! the report is the `.txt` file beside it.
 //!
-//! `BLESS=1 cargo nextest run -p tilewright-codegen --test refused_formulas` rewrites the reports.
-
-#![allow(clippy::unwrap_used, clippy::panic)]
+//! `BLESS=1 cargo nextest run -p tilewright-codegen --test suite refused_formulas` rewrites
+//! the reports.
 
 use std::fs;
 use std::path::{Path, PathBuf};

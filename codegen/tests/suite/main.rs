@@ -1,0 +1,17 @@
+//! What the generator says: of each spec, formula and limit, and on the pages made of it.
+//! It is one program, as each one that links LLVM takes seconds to link.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod made;
+mod diagnostics;
+mod formulas;
+mod helps;
+mod levels;
+mod limits;
+mod mended;
+mod passes;
+mod reference;
+mod refused_formulas;
+mod scope;
+mod spec_diagnostics;
+mod spec_schema;

@@ -244,6 +244,22 @@ impl Error {
         matches!(self, Error::Cuda { .. }) || self.is_lost()
     }
 
+    /// Whether what was asked for is at fault, and asking again fails again: names, types, sizes,
+    /// strides that no kernel of the bundle takes. A service answers it with a 4xx.
+    pub fn is_request(&self) -> bool {
+        match self {
+            Error::UnknownKernel { .. }
+            | Error::Refused { .. }
+            | Error::NothingFits { .. }
+            | Error::Ambiguous { .. }
+            | Error::UnknownWord { .. }
+            | Error::NoFunction { .. }
+            | Error::ManyFunctions { .. }
+            | Error::Request(_) => true,
+            _ => false,
+        }
+    }
+
     /// Whether it is for want of memory: no fault of the kernel, and gone on a larger machine.
     pub fn is_memory(&self) -> bool {
         matches!(
@@ -281,6 +297,20 @@ fn hint(nearest: Option<&str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Error, bundle};
+
+    #[test]
+    fn requests_are_told_from_failures() {
+        let unknown = Error::UnknownKernel {
+            name: "gem".to_owned(),
+            nearest: None,
+        };
+        let memory = Error::NoMemory {
+            bytes: 1,
+            reason: "none is left".to_owned(),
+        };
+        assert!(unknown.is_request() && Error::Request("m is 0".to_owned()).is_request());
+        assert!(!memory.is_request() && memory.is_memory() && !Error::NoDriver.is_request());
+    }
 
     /// What `fn main() -> Result<(), Error>` prints.
     #[test]

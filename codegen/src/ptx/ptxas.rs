@@ -47,6 +47,8 @@ const VERSION_LIMIT: Duration = Duration::from_secs(10);
 pub struct PtxasReport {
     /// Registers of a thread.
     pub registers: u32,
+    /// The most that its text asks for behind its entry, by `setmaxnreg.inc`.
+    pub raised: Option<u32>,
     /// Static shared memory in bytes.
     pub smem_bytes: u32,
     /// Barriers used.
@@ -237,6 +239,7 @@ pub fn assemble_with(path: &Path, text: &str, arch: &Arch) -> Result<PtxasReport
     }
     let mut report = parse(&said)?;
     report.version = version_once(path)?;
+    report.raised = raised(text);
     cubin.rewind().map_err(io)?;
     cubin.read_to_end(&mut report.cubin).map_err(io)?;
     report.params = cubin::params(&report.cubin);
@@ -256,10 +259,16 @@ pub fn gate(report: &PtxasReport) -> Vec<Violation> {
         ("spill-stores", "spill stores", report.spill_store_bytes),
         ("stack", "stack frame", report.stack_bytes),
     ];
-    let registers = report.registers;
+    let registers = match report.raised {
+        Some(raised) => format!(
+            "{} registers at entry, {raised} behind setmaxnreg",
+            report.registers
+        ),
+        None => format!("{} registers", report.registers),
+    };
     let resources = bytes.into_iter().filter(|(_, _, bytes)| *bytes > 0);
     let resources = resources.map(|(code, what, bytes)| {
-        let message = format!("{bytes} bytes of {what} at {registers} registers; 0 are allowed");
+        let message = format!("{bytes} bytes of {what} at {registers}; 0 are allowed");
         Violation::new(code, message)
     });
     let warnings = report.warnings.iter();
@@ -272,6 +281,13 @@ fn tool(message: String) -> Error {
         tool: "ptxas",
         message,
     }
+}
+
+/// The most registers that a text asks for behind its entry.
+fn raised(text: &str) -> Option<u32> {
+    let asked = text.split("setmaxnreg.inc").skip(1);
+    let asked = asked.filter_map(|rest| before(rest.split_once(".u32")?.1, ";"));
+    asked.max()
 }
 
 /// Reads what `ptxas -v` prints about one entry function.
@@ -374,6 +390,27 @@ mod tests {
             ),
             (16, 8, 12)
         );
+    }
+
+    #[test]
+    fn registers_behind_the_entry_are_told() {
+        let text = "setmaxnreg.dec.sync.aligned.u32 40;\nsetmaxnreg.inc.sync.aligned.u32 232;\n\
+                    setmaxnreg.inc.sync.aligned.u32 240;\n";
+        let report = PtxasReport {
+            registers: 168,
+            raised: raised(text),
+            stack_bytes: 8,
+            ..PtxasReport::default()
+        };
+        let told = gate(&report)
+            .iter()
+            .map(ToString::to_string)
+            .collect::<String>();
+        assert!(
+            told.contains("168 registers at entry, 240 behind setmaxnreg"),
+            "{told}"
+        );
+        assert_eq!(raised("setmaxnreg.dec.sync.aligned.u32 40;"), None);
     }
 
     #[test]

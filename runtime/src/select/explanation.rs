@@ -148,10 +148,19 @@ impl fmt::Display for Chosen {
 }
 
 impl Explanation {
+    /// What a table's number is of: the emulator counts instructions of threads.
+    fn unit(&self) -> &'static str {
+        match self.device.starts_with("emulator") {
+            true => "thread instructions",
+            false => "us",
+        }
+    }
+
     /// By which rule the chosen kernel was.
     fn rule(&self, chosen: &Chosen) -> String {
         let first = "the first kernel of the bundle that fits";
-        let us = |us: Option<f64>| us.map(|us| format!(", {us:.2} us")).unwrap_or_default();
+        let unit = self.unit();
+        let us = |us: Option<f64>| us.map(|us| format!(", {us:.2} {unit}")).unwrap_or_default();
         match (&self.tuned, chosen.source) {
             (Some(Tuned::Row(row)), Source::Untuned) => {
                 format!("the tuning table's {row} names none that takes the problem: {first}")
@@ -205,7 +214,9 @@ impl fmt::Display for Explanation {
                         writeln!(f, "refused: {kernel}: {refusal}")?;
                     }
                 }
-                Why::Slower { us } => writeln!(f, "fits: {kernel}: {us:.2} us in that row")?,
+                Why::Slower { us } => {
+                    writeln!(f, "fits: {kernel}: {us:.2} {} in that row", self.unit())?;
+                }
                 Why::NotInRow => writeln!(f, "fits: {kernel}: that row does not name it")?,
                 Why::Later { rule } => writeln!(f, "fits: {kernel}: {rule}")?,
             }

@@ -15,7 +15,9 @@ use serde_json::json;
 use tilewright_build::unjudged;
 use tilewright_codegen::catalogue::End;
 use tilewright_codegen::error::{Error, Problem, Span};
-use tilewright_codegen::spec::{self, SpecFile};
+use tilewright_codegen::plan::data::assumptions::Assumption;
+use tilewright_codegen::plan::data::model::Plan;
+use tilewright_codegen::spec::{self, Point, SpecFile};
 use tilewright_codegen::{LineInfo, Making, plan};
 
 use crate::args;
@@ -34,6 +36,9 @@ struct Checked {
     good: bool,
     /// Points that have a kernel.
     points: usize,
+    /// What extents every kernel is for, by mode: conditions that launches have to meet.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    extents: BTreeMap<String, String>,
     /// Points that have none, counted by each limit they violate.
     dropped: BTreeMap<String, usize>,
     #[serde(skip)]
@@ -207,6 +212,29 @@ fn check(path: &Path) -> (Checked, Option<SpecFile>) {
     (checked, file)
 }
 
+/// Conditions on extents that are those of every plan, the widest of each mode.
+fn extents(plans: &[(&Point, Plan)]) -> BTreeMap<String, String> {
+    let of_plan = |(_, plan): &(&Point, Plan)| -> BTreeMap<String, i64> {
+        let conditions = plan.assumptions.iter().filter_map(|one| match one {
+            Assumption::ExtentMost { mode, most, .. } => Some((mode.clone(), *most)),
+            _ => None,
+        });
+        conditions.collect()
+    };
+    let mut plans = plans.iter().map(of_plan);
+    let mut common = plans.next().unwrap_or_default();
+    for other in plans {
+        common.retain(|mode, most| {
+            let also = other.get(mode);
+            *most = also.map_or(*most, |also| *also.max(most));
+            also.is_some()
+        });
+    }
+    let told = common.into_iter();
+    told.map(|(mode, most)| (mode.clone(), format!("{mode} <= {most}")))
+        .collect()
+}
+
 /// The form of a spec's formula.
 fn form(file: &SpecFile) -> Told {
     let computes = &file.spec.compute;
@@ -283,6 +311,7 @@ impl Checked {
                 self.fail(specs::failure, error, count);
             }
         }
+        self.extents = extents(&plans);
         match plan::doubts(file, &plans) {
             Ok(doubts) => doubts,
             Err(error) => {
@@ -371,6 +400,9 @@ fn line(one: &Checked) -> String {
     );
     if let Some(told) = &one.form {
         line.push_str(&format!(", form {}", told.form));
+    }
+    for condition in one.extents.values() {
+        line.push_str(&format!(", for {condition}"));
     }
     if dropped > 0 {
         let reasons: Vec<String> = one

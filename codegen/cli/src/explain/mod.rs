@@ -129,7 +129,7 @@ pub fn explain(file: &SpecFile, point: &Point, lengths: Lengths) -> Result<Expla
         operands: plan.operands.iter().map(ToString::to_string).collect(),
         cta_tile: plan.cta_tile.clone(),
         threads: plan.cta_threads(),
-        grid: plan.work.grid(),
+        grid: plan.work.grid().to_string(),
         launch: plan.launch.name(),
         roles: roles(&plan),
         does: timeline.is_none().then(|| tile.to_string()),

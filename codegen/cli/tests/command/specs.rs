@@ -29,6 +29,36 @@ fn spec(text: &str) -> (TempDir, PathBuf) {
 }
 
 #[test]
+fn extents_that_kernels_are_for_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("long.yaml");
+    let path = path.to_str().unwrap();
+    tilewright(["init", "softmax", "-o", path]).expect(0);
+    let told = || tilewright(["check", path]).expect(0).stdout;
+    assert!(
+        told().ends_with("1 point, form rows, for n <= 1024\n"),
+        "{}",
+        told()
+    );
+    // Of several kernels the longest rows.
+    let text = fs::read_to_string(path)
+        .unwrap()
+        .replace("# tune:", "tune:");
+    fs::write(path, text.replace("#   cta_tile:", "  cta_tile:")).unwrap();
+    assert!(
+        told().ends_with("2 points, form rows, for n <= 2048\n"),
+        "{}",
+        told()
+    );
+    let report = tilewright(["check", "--json", path]).expect(0).json();
+    assert_eq!(report[0]["extents"]["n"], "n <= 2048");
+    // Rows in passes are of any length.
+    let text = fs::read_to_string(path).unwrap() + "scheduler: { passes: many }\n";
+    fs::write(path, text).unwrap();
+    assert!(told().ends_with("2 points, form rows\n"), "{}", told());
+}
+
+#[test]
 fn a_good_spec_is_good() {
     let (folder, path) = spec(GOOD);
     let run = tilewright(["check", folder.path().to_str().unwrap()]).expect(0);

@@ -61,7 +61,7 @@ pub(in crate::spec) fn proposed(formula: &Formula, form: &Form) -> Option<String
                 extents
             }
         },
-        Form::Contraction(found) if found.batch.is_empty() => product(formula, &names)?,
+        Form::Contraction(_) if !is_without(form) => product(formula, &names)?,
         Form::Contraction(_) | Form::Chain(_) => return None,
     };
     let along = |name: &String| extents.iter().find(|(known, _)| known == name);
@@ -77,6 +77,23 @@ pub(in crate::spec) fn proposed(formula: &Formula, form: &Form) -> Option<String
             Some(format!("{{ {} }}{passes}", Vec::from_iter(all).join(", ")))
         }
     }
+}
+
+/// Whether no tile makes a kernel of formulas of that form: two products, one within the other, and
+/// products made anew along a mode.
+pub(in crate::spec) fn is_without(form: &Form) -> bool {
+    match form {
+        Form::Rows(_) => false,
+        Form::Contraction(found) => !found.batch.is_empty() && found.parts.is_none(),
+        Form::Chain(_) => true,
+    }
+}
+
+/// Some tile, of a formula that has no kernel.
+pub(in crate::spec) fn any(formula: &Formula, form: &Form) -> (Vec<String>, Vec<i64>) {
+    let names = positional(formula, form);
+    let extents = vec![1; names.len()];
+    (names, extents)
 }
 
 /// The modes of a product's tile with its extents; a tile has all of a block of columns.
@@ -366,7 +383,19 @@ mod tests {
             "d: { dtype: f32, layout: '(z,m,n):(w,x,1)'",
         ];
         let compute = "d[z,m,n] = sum[k] a[z,m,k] * b[z,n,k]";
-        assert_eq!(begun_with(&batched, "", compute), None);
+        // Nor is one asked for, or one of these ranks: planning says what has no kernel.
+        for tile in ["", "cta_tile: '(64,64)'\n"] {
+            let file = spec(&batched, compute, tile).unwrap();
+            let refused = plan::plan(&file.points[0]).unwrap_err();
+            assert_eq!(refused.codes(), ["batch"], "{}", refused.report(false));
+        }
+        // What is written is read, and wrong as ever.
+        let wrong = spec(&batched, compute, "cta_tile: '(64,64,0)'\n").unwrap_err();
+        assert!(
+            wrong.report(false).contains("out-of-range"),
+            "{}",
+            wrong.report(false)
+        );
     }
 
     #[test]

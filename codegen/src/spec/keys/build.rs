@@ -80,6 +80,7 @@ impl Reader<'_> {
         let (modes, cta_tile) = file
             .get("cta_tile")
             .and_then(|field| self.tile(&field))
+            .or_else(|| self.any_tile())
             .unzip();
         let copy = self.paths(file.get("copy"));
         let swizzle = self.swizzles(file.get("swizzle"), tree);
@@ -190,6 +191,11 @@ impl Reader<'_> {
                 self.problems
                     .add("tile-auto", span, message.to_owned(), help);
                 return None;
+            }
+            if let (Some(any), Value::Scalar { text, .. }) = (self.any_tile(), &field.node.value)
+                && notation::tuple(text).is_ok_and(|extents| extents.len() != names.len())
+            {
+                return Some(any);
             }
             let extents = self.tuple(field, &names, MAX_TILE_EXTENT, MAX_TILE_SIZE);
             if extents.is_none() {

@@ -99,7 +99,11 @@ impl Reader<'_> {
         let near = |entry: &Entry| nearest(&entry.key, names.iter().copied());
         let meant: Vec<&str> = entries.iter().filter(unknown).filter_map(near).collect();
         for Named { name, key } in keys.iter().filter(|named| named.key.required) {
-            if found(name).is_none() && !meant.contains(&name.as_str()) {
+            let is_known = match key.kind {
+                Kind::Tile => self.any_tile().is_some(),
+                _ => false,
+            };
+            if found(name).is_none() && !meant.contains(&name.as_str()) && !is_known {
                 let message = format!("`{prefix}{name}` is missing");
                 let first = match key.kind {
                     Kind::Tile => self.first_tile(),
@@ -124,6 +128,13 @@ impl Reader<'_> {
         let (formula, recognized) = &**self.shape.formula.as_ref()?;
         let first = tile::proposed(formula, &recognized.form)?;
         Some(format!("begin with `cta_tile: {first}`"))
+    }
+
+    /// A tile of a formula that has no kernel whatever its tile, which planning tells: nobody is
+    /// asked for one before.
+    pub fn any_tile(&self) -> Option<(Vec<String>, Vec<i64>)> {
+        let (formula, recognized) = &**self.shape.formula.as_ref()?;
+        tile::is_without(&recognized.form).then(|| tile::any(formula, &recognized.form))
     }
 
     fn add_name(&self) -> Option<String> {

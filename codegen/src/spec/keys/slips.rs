@@ -12,6 +12,18 @@ use crate::spec::yaml::problems::Problems;
 /// The keys that other keys and the formula are read by.
 const READ_BY: [&str; 5] = ["kernel", "operands", "scalars", "modes", "compute"];
 
+/// What other tools call some of them.
+const ELSEWHERE: [(&str, &str); 8] = [
+    ("formula", "compute"),
+    ("expression", "compute"),
+    ("equation", "compute"),
+    ("tensors", "operands"),
+    ("inputs", "operands"),
+    ("arguments", "operands"),
+    ("dims", "modes"),
+    ("sizes", "modes"),
+];
+
 /// The tree with those keys as they are meant; none where nothing is.
 pub(in crate::spec) fn meant(tree: &Node, problems: &mut Problems) -> Option<Node> {
     let Value::Map(entries) = &tree.value else {
@@ -25,7 +37,11 @@ pub(in crate::spec) fn meant(tree: &Node, problems: &mut Problems) -> Option<Nod
         .enumerate()
         .filter(|(_, one)| !known(&one.key))
     {
-        let near = nearest(&entry.key, Spec::KEYS.iter().map(|row| row.name));
+        let elsewhere = ELSEWHERE.iter().find(|(word, _)| *word == entry.key);
+        let near = match elsewhere {
+            Some((_, name)) => Some(*name),
+            None => nearest(&entry.key, Spec::KEYS.iter().map(|row| row.name)),
+        };
         let missing = |name: &&str| READ_BY.contains(name) && !names.contains(name);
         let Some(name) = near.filter(missing) else {
             continue;

@@ -45,7 +45,6 @@ const MEANT: &[(&str, &str)] = &[
     ("\u{b7}", "*"),
     ("\u{d7}", "*"),
     ("\u{22c5}", "*"),
-    ("@", "*"),
     ("\u{f7}", "/"),
     ("\u{2212}", "-"),
     ("\u{2264}", "<="),
@@ -159,6 +158,9 @@ impl<'t> Lexer<'t> {
         self.problems.push(match meant {
             Some((_, sign)) => problem.help(format!("write `{sign}`")).edit(&span, *sign),
             None if rest.starts_with('^') => problem.help(NO_POWER),
+            None if rest.starts_with('@') => {
+                problem.help("a product of matrices is a fold: `sum[k] a[m,k] * b[n,k]`")
+            }
             None => problem
                 .help("take it out; names are of letters, digits and underscores")
                 .edit(&span, ""),

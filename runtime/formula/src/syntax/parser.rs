@@ -193,9 +193,10 @@ impl<'t> Parser<'t> {
             .or(line_end
                 .then_some("a statement goes on behind its line's end only inside parentheses"));
         let chooses = !line_end && self.at > 0 && self.word() == "if";
+        let fold = self.fold_elsewhere();
         let help = match chooses {
             true => Some("a condition chooses by `where(…, …, …)`: condition, value, otherwise"),
-            false => help,
+            false => fold.as_deref().or(help),
         };
         let message = format!("expected {what}, found {found}");
         let (before, mut span) = (self.last_end(), self.span());

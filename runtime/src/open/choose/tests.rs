@@ -153,7 +153,7 @@ fn the_row_of_a_table_is_told_with_its_times() {
     let told = explained_of(&runtime, "gemm", &gemm(DType::F32, 16));
     let text = told.to_string();
     let chosen = "chosen: gemm_f32@a-1 (measured): the fastest of the tuning table's row m=4 k=16 \
-                  n=5 of emulator (sm_80, 4 SMs), 1.25 us";
+                  n=5 of emulator (sm_80, 4 SMs), 1.25 thread instructions";
     assert!(text.contains(chosen), "{text}");
     let others: Vec<&str> = told.others.iter().map(|one| one.kernel.as_str()).collect();
     assert_eq!(others, ["gemm_f32@b-2", "gemm_f32@c-3", "gemm_f32@d-4"]);

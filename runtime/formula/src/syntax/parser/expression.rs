@@ -3,7 +3,7 @@
 use super::Parser;
 use crate::functions::{FOLDS, Fold, NO_POWER, NO_SCANS, Notation, Op, PRIMITIVES};
 use crate::problem::{Problem, Span, shown};
-use crate::syntax::{MAX_DEPTH, Node, NodeKind, TokenKind, Word};
+use crate::syntax::{MAX_DEPTH, Node, NodeKind, Token, TokenKind, Word};
 
 /// How tightly the operands of a comparison bind, which cannot be chained.
 const COMPARISON: u8 = 4;
@@ -216,6 +216,31 @@ impl Parser<'_> {
             ),
             None => format!("folds are {}", names.join(", ")),
         }))
+    }
+
+    /// What is told of a fold as other notations write it, where that is what stands here:
+    /// `sum(k) x`, `sum_k x`, `sum(x for k)`.
+    pub(super) fn fold_elsewhere(&self) -> Option<String> {
+        let taken = self.tokens.get(..self.at)?;
+        let text = |one: &Token| self.text.get(one.span.clone());
+        let opened = |taken: &[Token]| {
+            let open = taken
+                .iter()
+                .rposition(|one| one.kind == TokenKind::Sign("("))?;
+            let name = text(taken.get(open.checked_sub(1)?)?)?;
+            Some((name, taken.get(open)?.span.end))
+        };
+        let last = taken.last()?;
+        let (name, modes) = match (text(last)?, self.word()) {
+            (_, "for") => (opened(taken)?.0, text(self.tokens.get(self.at + 1)?)?),
+            (")", _) => {
+                let (name, start) = opened(taken)?;
+                (name, self.text.get(start..last.span.start)?.trim())
+            }
+            (word, _) => word.split_once('_')?,
+        };
+        let is_fold = Fold::named(name).is_some() && !modes.is_empty();
+        is_fold.then(|| format!("a fold's modes stand in brackets: write `{name}[{modes}]`"))
     }
 
     /// What begins with a name: an element, a fold, a call, or the name alone.

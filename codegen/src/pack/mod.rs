@@ -13,9 +13,9 @@ mod tests;
 use std::path::Path;
 
 use tilewright_bundle::{
-    AccumulationWord, Assumption, BundleWriter, Capability, Kernel, L2Promotion, LaunchAbi,
-    Operand, Param, ParamValue, Provenance, Resources, Role, ScalarType, Semantics, Sha256Hex,
-    Sums, TensorMapAbi, TensorSwizzle, Workspace,
+    AccumulationWord, Assumption, BundleWriter, Capability, Condition, Expr, Kernel, L2Promotion,
+    LaunchAbi, Operand, Param, ParamValue, Provenance, Resources, Role, ScalarType, Semantics,
+    Sha256Hex, Sums, TensorMapAbi, TensorSwizzle, Workspace,
 };
 use tilewright_formula::{Accumulation, Extent};
 
@@ -54,7 +54,7 @@ pub fn artifact(
         min_driver: min_driver(ptx.version),
         capability: capability(&plan.arch),
         launches: vec![launch(plan, program).map_err(&bug)?],
-        workspace: workspace(plan).map_err(&bug)?,
+        workspace: workspace(plan),
         resources: Resources {
             registers: report.map(|report| report.registers),
             static_smem_bytes: 0,
@@ -62,7 +62,7 @@ pub fn artifact(
             spill_bytes: report.map(|report| report.spill_load_bytes + report.spill_store_bytes),
         },
         traits: Some(traits::of(plan)),
-        assumptions: assumptions(plan).map_err(&bug)?,
+        assumptions: assumptions(plan),
         certificate,
         ..Kernel::new(&plan.id, &plan.computes.word)
     };
@@ -209,28 +209,23 @@ fn sums(plan: &Plan) -> std::result::Result<Option<Sums>, String> {
     let Some(facts) = &mma.atom.mma else {
         return Ok(None);
     };
-    let splits = plan.work.splits();
-    let splits = splits.map(|text| text.parse().map_err(|error| format!("{text}: {error}")));
     let k = facts.sums.k;
     let block = plan.cta_tile.get(2).and_then(|k| u32::try_from(*k).ok());
     Ok(Some(Sums {
         block: block.filter(|block| *block != k && block.is_multiple_of(k)),
-        splits: splits.transpose()?,
+        splits: plan.work.splits(),
         ..facts.sums.clone()
     }))
 }
 
 fn launch(plan: &Plan, program: &Program) -> std::result::Result<LaunchAbi, String> {
-    let parse = |text: &str| text.parse().map_err(|error| format!("{text}: {error}"));
     let mut params = Vec::new();
     for param in &program.params {
         let value = match param.ty {
             ParamType::Pointer { .. } if param.name == WORKSPACE => ParamValue::Workspace,
             ParamType::Pointer { .. } => ParamValue::pointer(&param.name),
-            ParamType::I32 => ParamValue::scalar(ScalarType::I32, parse(&param.name)?),
-            ParamType::I64 => {
-                ParamValue::scalar(ScalarType::I64, parse(&plan.stride_text(&param.name))?)
-            }
+            ParamType::I32 => ParamValue::scalar(ScalarType::I32, Expr::named(&param.name)),
+            ParamType::I64 => ParamValue::scalar(ScalarType::I64, plan.stride_value(&param.name)),
             ParamType::Scalar(of) => ParamValue::Given(tilewright_bundle::Scalar {
                 name: param.name.clone(),
                 dtype: of,
@@ -242,7 +237,7 @@ fn launch(plan: &Plan, program: &Program) -> std::result::Result<LaunchAbi, Stri
     Ok(LaunchAbi {
         entry: plan.entry.clone(),
         params: Param::pack(params),
-        grid: [parse(&plan.work.grid())?, 1u32.into(), 1u32.into()],
+        grid: [plan.work.grid(), 1.into(), 1.into()],
         block: [plan.cta_threads(), 1, 1],
         cluster: match plan.work.cluster().size().max(plan.work.shared_by) {
             1 => None,
@@ -262,15 +257,11 @@ pub(crate) fn capability(arch: &Arch) -> Capability {
 }
 
 /// The scratch memory in which CTAs hand sums on.
-fn workspace(plan: &Plan) -> std::result::Result<Workspace, String> {
-    let parse = |text: &str| text.parse().map_err(|error| format!("{text}: {error}"));
-    Ok(Workspace {
-        bytes: match plan.workspace() {
-            Some(bytes) => parse(&bytes)?,
-            None => 0u32.into(),
-        },
+fn workspace(plan: &Plan) -> Workspace {
+    Workspace {
+        bytes: plan.workspace().unwrap_or_else(|| 0.into()),
         zero_bytes: plan.zero_bytes(),
-    })
+    }
 }
 
 /// The tensor map of that parameter, through which an operand's boxes are moved.
@@ -282,25 +273,21 @@ fn tensor_map(plan: &Plan, param: &str) -> std::result::Result<TensorMapAbi, Str
         .find(|copy| copy.operand == operand)
         .ok_or_else(missing)?;
     let facts = plan.operand(operand).ok_or_else(missing)?;
-    let parse = |text: &str| text.parse().map_err(|error| format!("{text}: {error}"));
     let (inner, outer) = (copy.contiguous, 1 - copy.contiguous);
     let extent = |mode: usize| {
         u32::try_from(copy.box_extents[mode]).map_err(|error| format!("box: {error}"))
     };
-    let mut dims = vec![
-        parse(&facts.axis(inner).mode)?,
-        parse(&facts.axis(outer).mode)?,
-    ];
-    let mut strides = vec![parse(&plan.launch_stride(facts.stride(outer)))?];
+    let mut dims = Vec::from([inner, outer].map(|mode| Expr::named(&facts.axis(mode).mode)));
+    let mut strides = vec![plan.launch_stride(facts.stride(outer))];
     let mut boxed = vec![extent(inner)?, extent(outer)?];
     if let Some((_, axis)) = &facts.plane {
-        dims.push(parse(&plan.computes.planes_of(facts).to_string())?);
-        strides.push(parse(&plan.launch_stride(&axis.stride))?);
+        dims.push(plan.computes.planes_of(facts).into());
+        strides.push(plan.launch_stride(&axis.stride));
         boxed.push(1);
     }
     if let Some((_, axis)) = &facts.block {
-        dims.push(parse(&axis.mode)?);
-        strides.push(parse(&plan.launch_stride(&axis.stride))?);
+        dims.push(Expr::named(&axis.mode));
+        strides.push(plan.launch_stride(&axis.stride));
         boxed.push(1);
     }
     Ok(TensorMapAbi {
@@ -325,61 +312,52 @@ fn promotion(copy: &BoxCopy) -> L2Promotion {
     }
 }
 
-fn assumptions(plan: &Plan) -> std::result::Result<Vec<Assumption>, String> {
-    let parsed = |text: &str| text.parse().map_err(|error| format!("{text}: {error}"));
-    let checked = |text: String, reason: &String| {
-        let expr = parsed(&text)?;
-        let reason = reason.clone();
-        Ok::<Assumption, String>(Assumption::Expr { expr, reason })
+fn assumptions(plan: &Plan) -> Vec<Assumption> {
+    let checked = |expr: Condition, reason: &String| Assumption::Expr {
+        expr,
+        reason: reason.clone(),
     };
     let entry = |assumption: &Assumed| match assumption {
         Assumed::StrideMultiple {
             stride: name,
             multiple,
             reason,
-        } => checked(
-            format!("{} % {multiple} == 0", plan.stride_text(name)),
-            reason,
-        ),
+        } => checked((plan.stride_value(name) % *multiple).equals(0), reason),
         Assumed::ExtentMultiple {
-            mode: name,
+            mode,
             multiple,
             reason,
-        } => checked(format!("{name} % {multiple} == 0"), reason),
-        Assumed::ExtentMost {
-            mode: name,
-            most,
-            reason,
+        } => checked((Expr::named(mode) % *multiple).equals(0), reason),
+        Assumed::ExtentMost { mode, most, reason } => {
+            checked(Expr::named(mode).at_most(*most), reason)
         }
-        | Assumed::CountMost {
-            count: name,
+        Assumed::CountMost {
+            count,
             most,
             reason,
-        } => checked(format!("{name} <= {most}"), reason),
-        Assumed::DistinctEntries { reason, .. } => Ok(Assumption::Promise {
+        } => checked(count.clone().at_most(*most), reason),
+        Assumed::DistinctEntries { reason, .. } => Assumption::Promise {
             promise: assumption.promise().unwrap_or_default(),
             reason: reason.clone(),
-        }),
+        },
         Assumed::PointerAlignment {
             operand,
             bytes,
             reason,
-        } => Ok(Assumption::Align {
+        } => Assumption::Align {
             operand: operand.clone(),
             bytes: *bytes,
             reason: reason.clone(),
-        }),
+        },
     };
-    let all = plan.assumptions.iter().map(entry);
     let mut once: Vec<Assumption> = Vec::new();
-    for assumption in all {
-        let assumption: Assumption = assumption?;
+    for assumption in plan.assumptions.iter().map(entry) {
         // What is assumed of an extent may be what is assumed of a stride that is one.
         if once.iter().all(|known| known.text() != assumption.text()) {
             once.push(assumption);
         }
     }
-    Ok(once)
+    once
 }
 
 /// The first driver that accepts a PTX version, on cuDriverGetVersion's scale (CUDA 11.0 is 11000).

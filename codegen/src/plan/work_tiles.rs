@@ -5,6 +5,8 @@
 //! of handing them out is a row of `Work::stripes`, and a loop of its own in `lower::work` where
 //! those that are there do not do.
 
+use tilewright_bundle::Expr;
+
 use crate::spec::keys::model::{Raster, SchedulerKind};
 
 /// The summed mode of a product's tile, behind the output's two.
@@ -15,6 +17,8 @@ const BLOCKED: usize = 1;
 pub const FLAG_BYTES: u32 = 128;
 /// CTAs that may hand on partial sums; more than any GPU runs at a time, one to an SM.
 pub const MOST_PARTIALS: u32 = 1024;
+/// What launches call as many clusters as run at a time.
+const MAX_CLUSTERS: &str = "max_clusters";
 /// Bytes of an accumulator that is handed on.
 pub const ACCUMULATOR_BYTES: i64 = 4;
 
@@ -86,41 +90,34 @@ impl Work {
         self.cluster.unwrap_or(Cluster([1, 1]))
     }
 
-    /// CTAs of a launch as a launch expression: one for each output tile, or as many clusters as
-    /// run at a time.
-    pub fn grid(&self) -> String {
+    /// CTAs of a launch: one for each output tile, or as many clusters as run at a time.
+    pub fn grid(&self) -> Expr {
         match self.cluster {
-            Some(cluster) => format!("{} * {}", self.clusters(), cluster.size()),
-            None if self.shared_by > 1 => format!("{} * {}", self.clusters(), self.shared_by),
+            Some(cluster) => self.clusters() * cluster.size(),
+            None if self.shared_by > 1 => self.clusters() * self.shared_by,
             None => self.clusters(),
         }
     }
 
-    /// Clusters of the grid, or CTAs where there are none, as a launch expression.
-    fn clusters(&self) -> String {
+    /// Clusters of the grid, or CTAs where there are none.
+    fn clusters(&self) -> Expr {
         let cluster = self.cluster();
         let Stripes {
             is_resident,
             cuts_tiles,
         } = self.stripes();
         let tiles = [0, 1].map(|mode| self.tiles_along(mode, cluster.0[mode]));
-        let outer = self.apart().iter().cloned();
-        let parts: Vec<String> = (tiles.into_iter().filter(|tiles| tiles != "1"))
-            .chain(outer)
-            .collect();
-        let mut work = match parts.is_empty() {
-            true => "1".to_owned(),
-            false => parts.join(" * "),
-        };
+        let outer = self.apart().iter().map(Expr::named);
+        let mut work = Expr::product(tiles.into_iter().flatten().chain(outer));
         let mut most = self.ctas.map(|ctas| (ctas / cluster.size()).max(1));
         if cuts_tiles {
             most = Some(most.unwrap_or(MOST_PARTIALS).min(MOST_PARTIALS));
-            work = format!("{work} * {}", self.tiles_along(SUMMED, 1));
+            work = work * self.steps();
         }
         match (is_resident, most) {
             (false, _) => work,
-            (true, None) => format!("min({work}, max_clusters)"),
-            (true, Some(most)) => format!("min(min({work}, max_clusters), {most})"),
+            (true, None) => work.min(Expr::named(MAX_CLUSTERS)),
+            (true, Some(most)) => work.min(Expr::named(MAX_CLUSTERS)).min(most),
         }
     }
 
@@ -142,38 +139,40 @@ impl Work {
         (self.in_blocks && mode == BLOCKED).then_some(0)
     }
 
-    /// Tiles along a mode as a launch expression, so many counted as one.
-    fn tiles_along(&self, mode: usize, each: u32) -> String {
+    /// Tiles along a mode, so many counted as one; `None` where a launch has the one that has all
+    /// of the mode.
+    fn tiles_along(&self, mode: usize, each: u32) -> Option<Expr> {
         if let Some(blocks) = self.blocks_along(mode).and_then(|at| self.outer.get(at)) {
-            return match each {
-                1 => blocks.clone(),
-                _ => format!("ceil_div({blocks}, {each})"),
-            };
+            let blocks = Expr::named(blocks);
+            return Some(match each {
+                1 => blocks,
+                _ => blocks.ceil_div(each),
+            });
         }
-        let (name, extent) = match self.tile.get(mode) {
-            Some((name, extent)) if !self.holds(mode) => (name.as_str(), *extent),
-            _ => return "1".to_owned(),
-        };
-        format!("ceil_div({name}, {})", extent * i64::from(each))
+        let tile = self.tile.get(mode).filter(|_| !self.holds(mode));
+        tile.map(|(name, extent)| Expr::named(name).ceil_div(extent * i64::from(each)))
     }
 
-    /// Parts that a sum is made of at most, as a launch expression; `None` where no tile is cut.
-    pub fn splits(&self) -> Option<String> {
-        let most = || format!("min({}, {})", self.tiles_along(SUMMED, 1), self.grid());
-        self.cuts_tiles().then(most)
+    /// Steps along k that a tile is made in.
+    fn steps(&self) -> Expr {
+        self.tiles_along(SUMMED, 1).unwrap_or_else(|| 1.into())
     }
 
-    /// Bytes of scratch memory of a launch, as a launch expression: flags, then a place for the
-    /// partial sums that each CTA may have to hand on.
-    pub fn workspace(&self) -> Option<String> {
-        let flags = self.flag_bytes();
-        Some(format!("{flags} + {}", self.all_partial_bytes()?))
+    /// Parts that a sum is made of at most; `None` where no tile is cut.
+    pub fn splits(&self) -> Option<Expr> {
+        self.cuts_tiles().then(|| self.steps().min(self.grid()))
     }
 
-    /// Bytes of the places for partial sums, as a launch expression; `None` where no tile is cut.
-    pub fn all_partial_bytes(&self) -> Option<String> {
+    /// Bytes of scratch memory of a launch: flags, then a place for the partial sums that each CTA
+    /// may have to hand on.
+    pub fn workspace(&self) -> Option<Expr> {
+        Some(Expr::from(self.flag_bytes()) + self.all_partial_bytes()?)
+    }
+
+    /// Bytes of the places for partial sums; `None` where no tile is cut.
+    pub fn all_partial_bytes(&self) -> Option<Expr> {
         let place = self.partial_bytes()?;
-        Some(format!("{} * {place}", self.clusters()))
+        Some(self.clusters() * place)
     }
 
     /// Bytes in scratch memory of the partial sums of an output tile; `None` where none is cut.

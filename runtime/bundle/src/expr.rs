@@ -14,6 +14,8 @@ mod parse;
 
 mod condition;
 
+mod build;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -204,6 +206,11 @@ impl Expr {
         unknown(&self.words, names)
     }
 
+    /// Whether its text is read again: what was made of others may be too long or too deep.
+    pub(crate) fn is_readable(&self) -> bool {
+        is_readable(&self.text, [self.ops.as_slice()])
+    }
+
     /// The names it mentions as they are spelled, in order of appearance, each once.
     pub fn words(&self) -> &[String] {
         &self.words
@@ -246,6 +253,36 @@ fn resolve(ops: &mut [Op], words: &[String], names: &Names) {
     }
 }
 
+/// Whether a text and its steps keep to the bounds that one is read under; what is made of others
+/// may not.
+fn is_readable<'o>(text: &str, sides: impl IntoIterator<Item = &'o [Op]>) -> bool {
+    let mut levels = 1usize;
+    let opened = text.bytes().map(|c| {
+        match c {
+            b'(' => levels += 1,
+            b')' => levels = levels.saturating_sub(1),
+            _ => {}
+        }
+        levels
+    });
+    let fits = text.len() <= MAX_TEXT && opened.max().unwrap_or(1) <= MAX_DEPTH;
+    let mut nodes = 0;
+    let mut is_low = |ops: &[Op]| {
+        nodes += ops.len();
+        let mut height = 0usize;
+        ops.iter().all(|op| {
+            height = match op {
+                Op::Const(_) | Op::Word(_) => height + 1,
+                Op::Neg => height,
+                _ => height.saturating_sub(1),
+            };
+            height <= MAX_DEPTH
+        })
+    };
+    let all_low = sides.into_iter().all(&mut is_low);
+    fits && all_low && nodes <= MAX_NODES
+}
+
 fn unknown(words: &[String], names: &Names) -> Vec<String> {
     let unknown = words.iter().filter(|word| names.find(word).is_none());
     unknown.cloned().collect()
@@ -261,6 +298,12 @@ fn names_of(ops: &[Op]) -> impl Iterator<Item = Name> + '_ {
 impl From<i64> for Expr {
     fn from(value: i64) -> Expr {
         Expr::constant(value)
+    }
+}
+
+impl From<i32> for Expr {
+    fn from(value: i32) -> Expr {
+        Expr::constant(i64::from(value))
     }
 }
 

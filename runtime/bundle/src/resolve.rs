@@ -5,7 +5,7 @@
 
 use crate::abi::{LaunchAbi, Param, ParamValue};
 use crate::error::{Error, Problems};
-use crate::expr::{Expr, MAX_NAMES, NameKind, Names};
+use crate::expr::{Expr, MAX_DEPTH, MAX_NAMES, MAX_NODES, MAX_TEXT, NameKind, Names};
 use crate::formula;
 use crate::manifest::{Assumption, Kernel, Semantics};
 
@@ -13,7 +13,7 @@ use crate::manifest::{Assumption, Kernel, Semantics};
 pub(crate) fn kernel(kernel: &mut Kernel, problems: &mut Problems) {
     let id = kernel.id.clone();
     let names = declared(&id, &kernel.semantics, problems);
-    let mut refuse = |place: &str, unknown: Vec<String>| {
+    let mut refuse = |place: &str, unknown: Vec<String>, is_readable: bool| {
         for word in unknown {
             let known = names.list();
             problems.add(
@@ -21,19 +21,32 @@ pub(crate) fn kernel(kernel: &mut Kernel, problems: &mut Problems) {
                 format!("{place}: unknown name `{word}`; the kernel's names are {known}"),
             );
         }
+        if !is_readable {
+            let message = format!(
+                "{place}: more than {MAX_TEXT} bytes, {MAX_NODES} nodes or {MAX_DEPTH} levels: \
+                 give modes and strides shorter names"
+            );
+            problems.add(&id, message);
+        }
     };
     for operand in &mut kernel.semantics.operands {
         let place = format!("the layout of `{}`", operand.name);
         let layout = &mut operand.layout;
         for expr in layout.shape.iter_mut().chain(&mut layout.stride) {
-            refuse(&place, expr.resolve(&names));
+            refuse(&place, expr.resolve(&names), expr.is_readable());
         }
     }
-    for_each_expr(kernel, |place, expr| refuse(place, expr.resolve(&names)));
+    for_each_expr(kernel, |place, expr| {
+        refuse(place, expr.resolve(&names), expr.is_readable());
+    });
     for assumption in &mut kernel.assumptions {
         if let Assumption::Expr { expr, .. } = assumption {
             let unknown = expr.resolve(&names);
-            refuse(&format!("the assumption {expr}"), unknown);
+            let place = match expr.is_readable() {
+                true => format!("the assumption {expr}"),
+                false => "an assumption".to_owned(),
+            };
+            refuse(&place, unknown, expr.is_readable());
         }
     }
     kernel.names = names;
@@ -228,6 +241,11 @@ mod tests {
             text.contains("stride `max_clusters` of `s`: the runtime"),
             "{text}"
         );
+        let text = refused(&|kernel| {
+            let long = (0..60).map(|_| Expr::named("m").ceil_div(128));
+            kernel.launches[0].grid[1] = Expr::product(long);
+        });
+        assert!(text.contains("grid.y: more than 512 bytes"), "{text}");
         let text = refused(&|kernel| {
             let expr = "lda % 8 == 0".parse().unwrap();
             let reason = String::new();

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tilewright_bundle::ExprStep;
+use tilewright_bundle::{Expr, ExprStep};
 
 use super::poly::{Poly, Range};
 use super::terms::{Known, Term};
@@ -30,7 +30,7 @@ impl Known<'_> {
         let mut free = HashMap::new();
         let ctas = self.launched(&plan.work.grid(), &mut free)?;
         let scratch = match plan.workspace() {
-            Some(text) => Some(self.launched(&text, &mut free)?),
+            Some(bytes) => Some(self.launched(&bytes, &mut free)?),
             None => None,
         };
         self.grid = Some(ctas.clone());
@@ -40,10 +40,9 @@ impl Known<'_> {
     }
 
     /// The value of a launch expression.
-    fn launched(&mut self, text: &str, free: &mut HashMap<String, Poly>) -> Result<Poly, String> {
-        let expr: tilewright_bundle::Expr = text.parse().map_err(|error| format!("{error}"))?;
+    fn launched(&mut self, expr: &Expr, free: &mut HashMap<String, Poly>) -> Result<Poly, String> {
         let mut stack: Vec<Poly> = Vec::new();
-        let ends = || format!("`{text}` ends early");
+        let ends = || format!("`{expr}` ends early");
         for step in expr.steps() {
             let value = match step {
                 ExprStep::Const(value) => Poly::constant(i128::from(*value)),
@@ -52,7 +51,7 @@ impl Known<'_> {
                 _ => {
                     let (b, a) = (stack.pop().ok_or_else(ends)?, stack.pop().ok_or_else(ends)?);
                     self.stepped(*step, a, b)
-                        .ok_or_else(|| format!("`{text}` cannot be reckoned with"))?
+                        .ok_or_else(|| format!("`{expr}` cannot be reckoned with"))?
                 }
             };
             stack.push(value);

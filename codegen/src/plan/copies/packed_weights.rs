@@ -6,7 +6,7 @@
 //! does not show, so that kernels of many tiles take the same packed operand. Everywhere else
 //! memory has rows, padded so that each begins at a whole vector.
 
-use tilewright_bundle::PackedOrder;
+use tilewright_bundle::{Expr, PackedOrder};
 
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::{BoxCopy, Hop};
@@ -71,28 +71,28 @@ impl Plan {
 
     /// A stride as a launch has it: its own name, the product of extents that it is, or of a packed
     /// operand the elements of a padded row.
-    pub fn stride_text(&self, stride: &str) -> String {
+    pub fn stride_value(&self, stride: &str) -> Expr {
         match self.packed_by(stride) {
             Some(operand) => {
                 let (mode, unit) = (&operand.axis(1).mode, row_unit(operand));
-                format!("ceil_div({mode}, {unit}) * {unit}")
+                Expr::named(mode).ceil_div(unit) * unit
             }
             None => {
                 let mut axes = self.operands.iter().flat_map(Operand::all_axes);
                 let is_it = |axis: &&Axis| axis.stride.name() == Some(stride);
                 match axes.find(is_it).map(|axis| &axis.stride) {
-                    Some(Stride::Product { text, .. }) => text.clone(),
-                    _ => stride.to_owned(),
+                    Some(Stride::Product { value, .. }) => value.clone(),
+                    _ => Expr::named(stride),
                 }
             }
         }
     }
 
     /// A stride of an operand as a launch has it.
-    pub fn launch_stride(&self, stride: &Stride) -> String {
-        match stride.name() {
-            Some(name) => self.stride_text(name),
-            None => stride.to_string(),
+    pub fn launch_stride(&self, stride: &Stride) -> Expr {
+        match stride {
+            Stride::Const(value) => Expr::constant(*value),
+            Stride::Named(name) | Stride::Product { name, .. } => self.stride_value(name),
         }
     }
 

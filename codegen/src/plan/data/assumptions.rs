@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use tilewright_bundle::Expr;
+
 /// A condition the launch guarantees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Assumption {
@@ -41,10 +43,10 @@ pub enum Assumption {
         /// What needs it.
         reason: String,
     },
-    /// A count of a launch, as a launch expression, is at most that.
+    /// A count of a launch is at most that.
     CountMost {
         /// The count.
-        count: String,
+        count: Expr,
         /// How many there may be.
         most: i64,
         /// What is counted.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use tilewright_bundle::Expr;
 use tilewright_formula::functions::Fold;
 use tilewright_formula::syntax::Combine;
 
@@ -174,9 +175,9 @@ impl InOrder {
             .product()
     }
 
-    /// Tiles along modes that the output has elements along, or along those that are added up, as a
-    /// launch expression.
-    fn tiles(&self, work: &Work, kept: bool) -> String {
+    /// Factors of the number of tiles along modes that the output has elements along, or along
+    /// those that are added up.
+    fn tiles(&self, work: &Work, kept: bool) -> Vec<Expr> {
         let own = match kept {
             true => self.keeps,
             false => self.folds,
@@ -184,29 +185,30 @@ impl InOrder {
         let own = [0, 1].map(|mode| own[mode] && self.goes(mode));
         let along = work.tile.iter().zip(own).filter(|(_, own)| *own);
         let along = along.map(|((name, extent), _)| match extent {
-            1 => name.clone(),
-            _ => format!("ceil_div({name}, {extent})"),
+            1 => Expr::named(name),
+            _ => Expr::named(name).ceil_div(*extent),
         });
         let outer = work.outer.iter().zip(&self.outer);
         let outer = outer.filter(|(_, has)| **has == kept);
-        let all: Vec<String> = along.chain(outer.map(|(name, _)| name.clone())).collect();
+        let all: Vec<Expr> = along
+            .chain(outer.map(|(name, _)| Expr::named(name)))
+            .collect();
         match all.is_empty() {
-            true => "1".to_owned(),
-            false => all.join(" * "),
+            true => vec![1.into()],
+            false => all,
         }
     }
 
-    /// Bytes of its terms, as a launch expression.
-    pub fn bytes(&self, work: &Work, tile: &[i64]) -> String {
+    /// Bytes of its terms.
+    pub fn bytes(&self, work: &Work, tile: &[i64]) -> Expr {
         let each = self.ctas.terms() * self.elements(tile) * TERM_BYTES;
-        let [kept, folded] = [true, false].map(|kept| self.tiles(work, kept));
-        format!("{kept} * {folded} * {each}")
+        Expr::product([true, false].map(|kept| self.tiles(work, kept)).concat()) * each
     }
 
-    /// Counters of a launch, as a launch expression: twice as many as there are first sums, which
-    /// is enough for the later ones.
-    pub fn counters(&self, work: &Work) -> String {
-        let [kept, folded] = [true, false].map(|kept| self.tiles(work, kept));
-        format!("{kept} * ceil_div({folded}, {TOGETHER}) * 2")
+    /// Counters of a launch: twice as many as there are first sums, which is enough for the later
+    /// ones.
+    pub fn counters(&self, work: &Work) -> Expr {
+        let [kept, folded] = [true, false].map(|kept| Expr::product(self.tiles(work, kept)));
+        kept * folded.ceil_div(TOGETHER) * 2
     }
 }

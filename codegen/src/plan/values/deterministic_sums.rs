@@ -9,6 +9,8 @@
 //! what it adds in which order does not, so that the bits of a sum are those of its problem and
 //! kernel.
 
+use tilewright_bundle::Expr;
+
 use crate::arch::WARP;
 use crate::atoms::model::Space;
 use crate::error::Result;
@@ -137,19 +139,22 @@ impl Plan {
         all.filter_map(|one| Some((one.operand.as_str(), one.in_order.as_ref()?)))
     }
 
-    /// Bytes of scratch memory of a launch, as a launch expression: what is zero outside of
-    /// launches, then what CTAs hand on.
-    pub fn workspace(&self) -> Option<String> {
-        let sums: Vec<String> = self
-            .in_order()
-            .map(|(_, sums)| sums.bytes(&self.work, &self.cta_tile))
-            .collect();
-        if sums.is_empty() {
+    /// Bytes of scratch memory of a launch: what is zero outside of launches, then what CTAs hand
+    /// on.
+    pub fn workspace(&self) -> Option<Expr> {
+        let mut sums = self.in_order().peekable();
+        if sums.peek().is_none() {
             return self.work.workspace();
         }
+        let sums = sums.map(|(_, sums)| sums.bytes(&self.work, &self.cta_tile));
         let partials = self.work.all_partial_bytes();
-        let all: Vec<String> = partials.into_iter().chain(sums).collect();
-        Some(format!("{} + {}", self.zero_bytes(), all.join(" + ")))
+        let zero = Expr::from(self.zero_bytes());
+        Some(
+            partials
+                .into_iter()
+                .chain(sums)
+                .fold(zero, |all, one| all + one),
+        )
     }
 
     /// Bytes at the start of scratch memory that are zero outside of launches.

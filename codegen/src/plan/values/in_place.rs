@@ -129,7 +129,7 @@ fn read_after(plan: &Plan, output: &Operand, is_load: impl Fn(&Node) -> bool) ->
 fn lie_alike(one: &Operand, other: &Operand) -> bool {
     let alike = |(own, of_other): (&Stride, &Stride)| match (own, of_other) {
         (Stride::Const(own), Stride::Const(of_other)) => own == of_other,
-        (Stride::Product { text: own, .. }, Stride::Product { text, .. }) => own == text,
+        (Stride::Product { value: own, .. }, Stride::Product { value, .. }) => own == value,
         (own, of_other) => own.name().is_some() && of_other.name().is_some(),
     };
     let strides = |operand: &Operand| {

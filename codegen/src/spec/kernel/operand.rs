@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use tilewright_bundle::Expr;
+
 use super::forms::Role;
 use crate::dtype::DType;
 use crate::spec::words::notation::PACKED;
@@ -151,8 +153,8 @@ pub enum Stride {
     Product {
         /// Name of the value in the kernel.
         name: String,
-        /// The product as a launch expression.
-        text: String,
+        /// The product.
+        value: Expr,
     },
 }
 
@@ -171,7 +173,7 @@ impl fmt::Display for Stride {
         match self {
             Stride::Const(value) => write!(f, "{value}"),
             Stride::Named(name) => f.write_str(name),
-            Stride::Product { text, .. } => f.write_str(text),
+            Stride::Product { value, .. } => value.fmt(f),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! is what a launch gives; a product of extents follows from the problem, and is a value of the
 //! kernel like one that is given. No such value has the name of anything else.
 
-use tilewright_bundle::Names;
+use tilewright_bundle::{Expr, Names};
 use tilewright_formula::signature::{RESERVED, is_name};
 use tilewright_formula::{Axis, ModeExtent};
 use tilewright_layout::Int;
@@ -130,9 +130,9 @@ impl Reader<'_> {
     fn named(&self, shape: &OperandShape, mode: usize, of: Of) -> Stride {
         match of {
             Of::Constant(value) => Stride::Const(value),
-            Of::Extents(text) => Stride::Product {
+            Of::Extents(value) => Stride::Product {
                 name: self.value_name(format!("s{}{}", mode + 1, shape.name)),
-                text,
+                value,
             },
         }
     }
@@ -173,7 +173,7 @@ impl Reader<'_> {
         if times > 1 {
             words.insert(0, times.to_string());
         }
-        Some(Of::Extents(words.join("*")))
+        words.join("*").parse().ok().map(Of::Extents)
     }
 
     /// The extent of a mode that is the same in every launch.
@@ -253,8 +253,8 @@ impl Reader<'_> {
 enum Of {
     /// A number.
     Constant(i64),
-    /// A launch expression.
-    Extents(String),
+    /// What a launch computes, written as layouts write it.
+    Extents(Expr),
 }
 
 /// Factors of a product: numbers and extents, or what may be a name of something else.

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Compare, Env, EvalError, Name, Names, Op, ParseError, names_of, parse, resolve, run, unknown,
+    Compare, Env, EvalError, Name, Names, Op, ParseError, is_readable, names_of, parse, resolve,
+    run, unknown,
 };
 
 /// A comparison of two expressions, such as `lda % 8 == 0`.
@@ -11,10 +12,10 @@ use super::{
 #[serde(try_from = "String", into = "String")]
 pub struct Condition {
     pub(super) text: String,
-    lhs: Vec<Op>,
-    compare: Compare,
-    rhs: Vec<Op>,
-    words: Vec<String>,
+    pub(super) lhs: Vec<Op>,
+    pub(super) compare: Compare,
+    pub(super) rhs: Vec<Op>,
+    pub(super) words: Vec<String>,
 }
 
 impl Condition {
@@ -55,6 +56,11 @@ impl Condition {
         resolve(&mut self.lhs, &self.words, names);
         resolve(&mut self.rhs, &self.words, names);
         unknown(&self.words, names)
+    }
+
+    /// As [`Expr::is_readable`](super::Expr::is_readable).
+    pub(crate) fn is_readable(&self) -> bool {
+        is_readable(&self.text, [self.lhs.as_slice(), self.rhs.as_slice()])
     }
 
     /// The name and the constant of a condition such as `n <= 8192`; none of any other.

@@ -192,3 +192,66 @@ proptest! {
         }
     }
 }
+
+/// A drawn expression, with the one that is read from its text in parentheses everywhere.
+fn made() -> impl Strategy<Value = (Expr, String)> {
+    let word = prop_oneof![Just("m"), Just("n"), Just("k"), Just("lda")];
+    let leaf = prop_oneof![
+        word.prop_map(|word| (Expr::named(word), word.to_owned())),
+        (1i64..200).prop_map(|value| (Expr::constant(value), value.to_string())),
+    ];
+    leaf.prop_recursive(4, 12, 2, |inner| {
+        (inner.clone(), inner, 0usize..6).prop_map(|((a, ta), (b, tb), op)| match op {
+            0 => (a + b, format!("(({ta}) + ({tb}))")),
+            1 => (a * b, format!("(({ta}) * ({tb}))")),
+            2 => (a % b, format!("(({ta}) % ({tb}))")),
+            3 => (a.ceil_div(b), format!("ceil_div({ta}, {tb})")),
+            4 => (a.min(b), format!("min({ta}, {tb})")),
+            _ => (Expr::product([a, b]), format!("(({ta}) * ({tb}))")),
+        })
+    })
+}
+
+proptest! {
+    /// What is made of others is what its text says, and what full parentheses say.
+    #[test]
+    fn what_is_made_is_written(
+        (made, full) in made(),
+        at in prop::array::uniform4(1i64..99),
+    ) {
+        prop_assume!(made.is_readable());
+        let [m, n, k, lda] = at;
+        let env = env([("m", m), ("n", n), ("k", k), ("lda", lda)]);
+        let mut bound = made.clone();
+        prop_assert_eq!(bound.resolve(&names()), [""; 0]);
+        let again = expr(made.text());
+        prop_assert_eq!(again.steps().len(), made.steps().len());
+        let value = |expr: &Expr| expr.eval(&env).ok();
+        prop_assert_eq!(value(&bound), value(&again));
+        prop_assert_eq!(value(&bound), value(&expr(&full)));
+        let limit = made.clone().at_most(Expr::named("lda") + 1);
+        prop_assert_eq!(limit.text().parse::<Condition>().unwrap(), limit);
+    }
+}
+
+#[test]
+fn parentheses_stand_where_they_must() {
+    let [m, n] = ["m", "n"].map(Expr::named);
+    let sum = m.clone() + n.clone();
+    let texts = [
+        (sum.clone() * 2, "(m + n) * 2"),
+        (m.clone() + (n.clone() + 1), "m + (n + 1)"),
+        (m.clone() * n.clone() + sum.clone(), "m * n + (m + n)"),
+        (m.clone() * (n.clone() % 8), "m * (n % 8)"),
+        (
+            sum.ceil_div(128) * n.clone().min(4),
+            "ceil_div(m + n, 128) * min(n, 4)",
+        ),
+        (Expr::product([]), "1"),
+    ];
+    for (made, text) in texts {
+        assert_eq!(made.text(), text);
+    }
+    assert_eq!((n % 8).equals(0).text(), "n % 8 == 0");
+    assert_eq!(m.at_most(64).text(), "m <= 64");
+}

@@ -247,17 +247,17 @@ impl Error {
     /// Whether what was asked for is at fault, and asking again fails again: names, types, sizes,
     /// strides that no kernel of the bundle takes. A service answers it with a 4xx.
     pub fn is_request(&self) -> bool {
-        match self {
+        matches!(
+            self,
             Error::UnknownKernel { .. }
-            | Error::Refused { .. }
-            | Error::NothingFits { .. }
-            | Error::Ambiguous { .. }
-            | Error::UnknownWord { .. }
-            | Error::NoFunction { .. }
-            | Error::ManyFunctions { .. }
-            | Error::Request(_) => true,
-            _ => false,
-        }
+                | Error::Refused { .. }
+                | Error::NothingFits { .. }
+                | Error::Ambiguous { .. }
+                | Error::UnknownWord { .. }
+                | Error::NoFunction { .. }
+                | Error::ManyFunctions { .. }
+                | Error::Request(_)
+        )
     }
 
     /// Whether it is for want of memory: no fault of the kernel, and gone on a larger machine.

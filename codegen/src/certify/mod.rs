@@ -135,6 +135,8 @@ fn refused(plan: &Plan, message: String, dump: impl ToString) -> Error {
 /// [`Error::Bug`] with the first thing that does not hold.
 pub fn certify(plan: &Plan, kernel: &Kernel, program: &Program) -> Result<Certificate> {
     let refuse = |message: String, dump: String| refused(plan, message, dump);
+    let made = coverage::work::check(&kernel.work);
+    made.map_err(|message| refuse(format!("work: {message}"), kernel.to_string()))?;
     let mut steps = coverage::tile::check(plan, &refuse)?;
     if let Some(roles) = &plan.roles {
         steps.extend(coverage::boxes::check(plan, roles, &refuse)?);

@@ -444,7 +444,7 @@ impl Maker<'_> {
             dtype,
             does: does.to_owned(),
             by,
-            within: self.problem(self.plan.work.outer.clone(), tile, &modes),
+            within: self.problem(self.plan.work.outer(), tile, &modes),
             modes,
         }
     }
@@ -470,9 +470,9 @@ impl Maker<'_> {
                 layout: tile.layout.to_string(),
             };
         }
-        let outer = self.plan.work.outer.iter();
-        let own = outer.filter(|mode| operand.all_axes().any(|axis| axis.mode == **mode));
-        self.problem(own.cloned().collect(), extents, modes)
+        let mut own = self.plan.work.outer();
+        own.retain(|mode| operand.all_axes().any(|axis| axis.mode == *mode));
+        self.problem(own, extents, modes)
     }
 
     fn problem(&self, outer: Vec<String>, tile: [i64; 2], modes: &[Option<String>; 2]) -> Within {

@@ -289,7 +289,8 @@ fn modes(plan: &Plan) -> Vec<ModeUse> {
     };
     let tiles = plan.modes.iter().zip(&plan.cta_tile).enumerate();
     let tiles = tiles.map(|(at, (mode, tile))| of(mode, is(at), *tile));
-    let outer = plan.work.outer.iter().map(|mode| of(mode, "outer", 1));
+    let outer = plan.work.outer();
+    let outer = outer.iter().map(|mode| of(mode, "outer", 1));
     let planes = plan.computes.planes.iter();
     let planes = planes.map(|planes| of(&planes.mode, "products", planes.count));
     tiles.chain(outer).chain(planes).collect()

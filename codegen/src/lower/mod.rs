@@ -36,8 +36,8 @@ use std::sync::Arc;
 use crate::lower::threads::address::State;
 use crate::lower::threads::fragment::Fragment;
 use crate::lower::warps::RoleState;
+use crate::plan::work_tiles::spans::Part;
 use builder::Builder;
-use work::Part;
 
 /// Lowers a kernel of that plan.
 ///
@@ -62,7 +62,7 @@ struct Lowering<'p> {
     fragments: BTreeMap<TileId, Fragment>,
     role_state: Option<RoleState>,
     /// The part of an output tile that is being made, where tiles are cut along k.
-    part: Option<Part>,
+    part: Option<Part<Expr>>,
     /// The CTA whose partial sums are being added.
     giver: Option<Expr>,
     /// Registers of values on their way.
@@ -312,8 +312,8 @@ impl<'p> Lowering<'p> {
 
     /// The problem's extent along an outer mode.
     fn outer_extent(&self, number: usize) -> Result<Expr> {
-        let name = self.kernel.work.outer.get(number);
-        let param = name.and_then(|name| self.builder.param(name));
+        let outer = self.kernel.work.outer();
+        let param = outer.get(number).and_then(|name| self.builder.param(name));
         param.map(Expr::Param).ok_or_else(|| {
             let message = format!("no parameter for the extent of outer mode {number}");
             bug(self.plan, message)

@@ -11,7 +11,7 @@ pub(super) fn of(plan: &Plan) -> Traits {
     let summed = plan.mma.as_ref().map(|_| SUMMED);
     let stepped = summed.or(passes.map(|passes| passes.over));
     let mut traits = Traits {
-        outer: plan.work.outer.clone(),
+        outer: plan.work.outer(),
         stages: plan.stages,
         persistent: plan.work.is_persistent(),
         ..Traits::default()

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::Rows;
-use crate::plan::work_tiles::Work;
-use crate::spec::keys::model::{Auto, LaunchKind, Point, SchedulerKind, Spec};
+use crate::plan::work_tiles::{COLUMNS, Fate, Source, Work, WorkAxis};
+use crate::spec::keys::model::{Auto, LaunchKind, Point, Spec};
 
 /// A plan with the point's own values and nothing decided.
 pub(super) fn undecided(point: &Point, threads: u32) -> Plan {
@@ -51,14 +51,25 @@ pub(super) fn undecided(point: &Point, threads: u32) -> Plan {
 /// One output tile for each CTA, which stands alone.
 fn one_tile_each(spec: &Spec) -> Work {
     let modes = spec.modes().iter().cloned();
+    let tile: Vec<(String, i64)> = modes.zip(spec.cta_tile.iter().copied()).collect();
+    let tiled = |(mode, extent): &(String, i64)| WorkAxis {
+        mode: mode.clone(),
+        fate: Fate::Tiled(*extent),
+    };
+    let mut across = [0, 1].map(|mode| tile.get(mode).map(tiled));
+    let outer = spec.compute.outer_modes();
+    let mut apart: Vec<WorkAxis> = outer.iter().map(|mode| WorkAxis::one(mode)).collect();
+    // Tiles stand along blocks of columns where they would along columns.
+    if spec.compute.blocks().is_some() {
+        across[COLUMNS] = apart.pop();
+    }
     Work {
-        tile: modes.zip(spec.cta_tile.iter().copied()).collect(),
-        outer: spec.compute.outer_modes(),
-        in_blocks: spec.compute.blocks().is_some(),
+        tile,
+        apart,
+        across,
         raster: (spec.scheduler.raster).unwrap_or_else(|| spec.form().facts().raster),
-        kind: SchedulerKind::Single,
+        source: Source::Grid,
         ctas: None,
-        held: [false; 2],
         shared_by: 1,
         cluster: None,
     }

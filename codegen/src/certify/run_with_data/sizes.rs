@@ -17,7 +17,7 @@ const OUTER: [i64; 4] = [2, 3, 1, 4];
 /// Extents that tables look into.
 const LOOKED_INTO: [i64; 4] = [11, 7, 1, 23];
 /// Tiles along k of an output tile that several CTAs share.
-const SHARED_TRIPS: i64 = 4;
+const SHARED_TRIPS: i64 = 5;
 
 /// The extents of a problem.
 #[derive(Clone, Debug, Default)]
@@ -38,11 +38,6 @@ impl Extents {
         let tile = self.tile.iter().copied();
         tile.chain(self.of_places())
             .chain(self.looked_into.iter().copied())
-    }
-
-    /// The coordinates along outer modes of a place of that number, the last fastest.
-    pub fn point(&self, number: i64) -> Vec<i64> {
-        point(&self.outer, number)
     }
 
     /// Extents along what operands have several places along: the outer modes, then that of planes.
@@ -82,7 +77,8 @@ pub(super) fn extents(plan: &Plan, kernel: &Kernel) -> Vec<Extents> {
             |(at, mode): (usize, &&str)| constant(mode).unwrap_or(of[(at + number) % of.len()]);
         modes.map(extent).collect()
     };
-    let outer: Vec<&str> = kernel.work.outer.iter().map(String::as_str).collect();
+    let outer = kernel.work.outer();
+    let outer: Vec<&str> = outer.iter().map(String::as_str).collect();
     let with_outer = |(number, mut tile): (usize, Vec<i64>)| {
         for (mode, extent) in tile.iter_mut().enumerate() {
             let name = plan.modes.get(mode).map_or("", String::as_str);
@@ -125,6 +121,8 @@ fn of_tile(plan: &Plan, kernel: &Kernel) -> Vec<Vec<i64>> {
     // all its tiles and those of a next one.
     let whole = match cluster {
         [rows, columns] if rows > 1 && columns > 1 => rows,
+        // So many that a wave of some CTAs is left over, and shared.
+        _ if work.cuts_tiles() => 2,
         _ => 1,
     };
     // Columns that a tile has all of end with it, anywhere, and where boxes may be cut.

@@ -77,7 +77,7 @@ fn certificate(text: &str) -> (Plan, Certificate) {
 fn every_coordinate_is_shown_inside_and_every_element_is_stored() {
     for text in ALL {
         let (plan, certificate) = certificate(text);
-        for mode in &plan.work.outer {
+        for mode in &plan.work.outer() {
             let mut computed = certificate.computed.iter();
             assert!(
                 computed.any(|one| one.extents[mode] > 1),
@@ -140,7 +140,7 @@ fn vectors_need_every_stride_of_an_operand_but_their_own_to_be_a_multiple() {
 fn coordinates_of_another_mode_are_found() {
     for text in ALL {
         let (plan, _, program) = lowered(text);
-        let outer = &plan.work.outer;
+        let outer = &plan.work.outer();
         for (at, one) in outer.iter().enumerate() {
             for other in &outer[at + 1..] {
                 let mut changed = program.clone();
@@ -163,8 +163,8 @@ fn more_ctas_than_there_are_coordinates_are_found() {
     for text in ALL {
         let (mut plan, _, program) = lowered(text);
         assert!(guards_of(&plan, &program).is_ok());
-        let last = plan.work.outer.last().unwrap().clone();
-        plan.work.outer.push(last);
+        let last = plan.work.apart.last().unwrap().clone();
+        plan.work.apart.push(last);
         let message = guards_of(&plan, &program).unwrap_err().to_string();
         assert!(message.contains("no test shows it inside"), "{message}");
     }

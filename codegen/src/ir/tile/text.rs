@@ -215,8 +215,9 @@ impl Text<'_> {
             Op::ForEachKTile(_) => "for each k tile".into(),
             Op::ForEachChunk(order, ..) => {
                 let work = &self.0.work;
-                let mode = work.tile.iter().zip(work.held).find(|(_, held)| *held);
-                let name = mode.map_or("?", |((name, _), _)| name);
+                let mut modes = work.tile.iter().enumerate();
+                let mode = modes.find(|(at, _)| work.holds(*at));
+                let name = mode.map_or("?", |(_, (name, _))| name);
                 match order {
                     Order::Up => format!("for each chunk of {name}"),
                     Order::Down => format!("for each chunk of {name}, backwards"),
@@ -327,13 +328,14 @@ impl fmt::Display for End {
 
 impl fmt::Display for Work {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "work {}", self.kind.name())?;
+        write!(f, "work {}", self.source.kind().name())?;
         if let Some(most) = self.ctas {
             write!(f, ", at most {most} CTAs")?;
         }
         write!(f, ", raster {}", self.raster)?;
-        if !self.outer.is_empty() {
-            write!(f, ", at each of ({})", self.outer.join(","))?;
+        let outer = self.outer();
+        if !outer.is_empty() {
+            write!(f, ", at each of ({})", outer.join(","))?;
         }
         match self.cluster() {
             Cluster([1, 1]) => Ok(()),

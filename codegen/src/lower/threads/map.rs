@@ -107,7 +107,7 @@ impl Lowering<'_> {
             let name = formula.modes.get(mode).map(|mode| &mode.name);
             modes.iter().position(|known| Some(known) == name)
         };
-        let outer = |mode: usize| at(&self.kernel.work.outer, mode);
+        let outer = |mode: usize| at(&self.kernel.work.outer(), mode);
         let mode = |mode: usize| at(&self.plan.modes, mode).ok_or_else(|| missing("such mode"));
         Ok(Some(match slot {
             Slot::Input(..) | Slot::Call(..) | Slot::Bits(..) => return Ok(None),

@@ -8,11 +8,12 @@ use crate::arch::WARPGROUP;
 use crate::atoms::model::Space;
 use crate::atoms::sync::{Act, Scope};
 use crate::error::Result;
-use crate::ir::thread::expr::{add, div, int, long, mul, rem, sub, widen};
+use crate::ir::thread::expr::{add, int, long, mul, rem, widen};
 use crate::ir::thread::program::{Address, Arg, Expr, IntType, Special, Stmt};
 use crate::ir::tile::{Op, TileId};
 use crate::lower::{Lowering, bug};
 use crate::plan::work_tiles::FLAG_BYTES;
+use crate::plan::work_tiles::spans::Part;
 
 /// Registers of a consumer besides accumulators and what it loads.
 const OTHER_REGISTERS: usize = 56;
@@ -76,11 +77,10 @@ impl Lowering<'_> {
         let part = self.this_part()?.clone();
         let [_, ctas] = self.role()?.cluster.clone();
         let scope = self.builder.begin_scope();
-        let end = mul(add(part.tile, int(1)), self.k_tiles()?);
-        let rounded = add(end, sub(part.span_trips.clone(), int(1)));
-        let past = self.builder.hoist("past", div(rounded, part.span_trips));
+        let per_tile = self.k_tiles()?;
+        let [from, past] = part.continued_by(per_tile, &mut self.builder);
         let var = self.builder.var("span", IntType::I32, false);
-        let cta = sub(sub(ctas, int(1)), Expr::Var(var));
+        let cta = Part::cta_of(Expr::Var(var), ctas);
         let inner = self.builder.begin_scope();
         self.giver = Some(self.builder.hoist("giver", cta));
         let statements = self.ops(body)?;
@@ -90,7 +90,7 @@ impl Lowering<'_> {
         let mut then = self.builder.end_scope(scope);
         then.push(Stmt::For {
             var,
-            from: add(part.span, int(1)),
+            from,
             to: past,
             step: int(1),
             body,

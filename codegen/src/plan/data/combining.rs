@@ -188,7 +188,8 @@ impl InOrder {
             1 => Expr::named(name),
             _ => Expr::named(name).ceil_div(*extent),
         });
-        let outer = work.outer.iter().zip(&self.outer);
+        let outer = work.outer();
+        let outer = outer.iter().zip(&self.outer);
         let outer = outer.filter(|(_, has)| **has == kept);
         let all: Vec<Expr> = along
             .chain(outer.map(|(name, _)| Expr::named(name)))

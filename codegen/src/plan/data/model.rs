@@ -241,7 +241,7 @@ impl Plan {
 
     /// Numbers of the outer modes that run along axes of an operand by themselves, with these.
     pub fn outer_of<'o>(&self, operand: &'o Operand) -> impl Iterator<Item = (usize, &'o Axis)> {
-        let outer = self.work.outer.clone();
+        let outer = self.work.outer();
         let own = operand.sized_axes().filter(|axis| axis.table.is_none());
         own.filter_map(move |axis| {
             let number = outer.iter().position(|mode| *mode == axis.mode);

@@ -251,6 +251,6 @@ fn folds(chooser: &mut Chooser<'_>, plan: &mut Plan, flow: &mut Flow, shares: &S
             let words = ("is folded", "scheduler.passes many");
             whole_rows::held(chooser, plan, (fold.over, most), words);
         }
-        plan.work.held[fold.over] = true;
+        plan.work.hold(fold.over);
     }
 }

@@ -19,10 +19,8 @@ use crate::plan::instructions::arithmetic::{computed, elements};
 use crate::plan::instructions::choose::Chooser;
 use crate::plan::limits::overlapping_outputs;
 use crate::plan::values::{atomics, graph, whole_rows};
+use crate::plan::work_tiles::COLUMNS;
 use crate::spec::keys::model::{Operand, Spec};
-
-/// The mode of the output that an epilogue folds along.
-const COLUMNS: usize = 1;
 
 /// What a product's epilogue computes; none where sums are stored as they are.
 pub(super) fn flow(spec: &Spec) -> Option<Flow> {
@@ -105,13 +103,13 @@ pub(super) fn folds(plan: &Plan) -> bool {
 
 /// Notes that a tile has all columns that there are, where they are folded, or come in blocks.
 pub(super) fn hold_columns(spec: &Spec, chooser: &mut Chooser<'_>, plan: &mut Plan) {
-    let why = match (folds(plan), plan.work.in_blocks) {
+    let why = match (folds(plan), plan.work.is_in_blocks()) {
         (_, true) => "is a block of columns",
         (true, false) => "is folded",
         (false, false) => return,
     };
-    if !plan.work.in_blocks {
-        plan.work.held[COLUMNS] = true;
+    if !plan.work.is_in_blocks() {
+        plan.work.hold(COLUMNS);
     }
     overlapping_outputs::check_blocks(chooser, plan, COLUMNS);
     let words = (why, "fold in a kernel behind this one");

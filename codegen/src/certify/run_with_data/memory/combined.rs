@@ -257,7 +257,7 @@ impl<'k> Memory<'k, '_> {
         let threads = i64::from(self.plan.threads);
         let operand = self.plan.operand(name).ok_or("there is no output")?;
         let has = |mode: &String| operand.axes.iter().any(|axis| axis.mode == *mode);
-        let outer: Vec<bool> = self.plan.work.outer.iter().map(has).collect();
+        let outer: Vec<bool> = self.plan.work.outer().iter().map(has).collect();
         let folds = [0, 1].map(|mode| !step.keeps()[mode] && !combining.repeats[mode]);
         if sums.keeps != step.keeps() || sums.folds != folds || sums.outer != outer {
             return Err(format!(

@@ -162,7 +162,7 @@ impl<'k> Memory<'k, '_> {
             let is_named = named >> at_mode & 1 == 1;
             let number = |modes: &[String]| modes.iter().position(|name| *name == mode.name);
             let along = number(&self.plan.modes).filter(|at| is_named && *at < 2);
-            let outer = number(&self.kernel.work.outer).filter(|_| is_named);
+            let outer = number(&self.kernel.work.outer()).filter(|_| is_named);
             let start = match along.map(Mode::Tile).or(outer.map(Mode::Outer)) {
                 Some(mode) => self.first(machine, at, mode)?,
                 None => 0,

@@ -26,7 +26,7 @@ impl fmt::Display for Plan {
             _ => "",
         };
         writeln!(f, "  raster {}{launch}", self.work.raster)?;
-        write_outer(f, &self.work.outer)?;
+        write_outer(f, &self.work.outer())?;
         writeln!(f, "  grid {}", self.work.grid())?;
         if let Some(ctas) = self.min_ctas_per_sm {
             writeln!(f, "  at least {ctas} CTAs per SM")?;

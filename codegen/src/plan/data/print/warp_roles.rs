@@ -100,7 +100,11 @@ fn write_tiles(f: &mut fmt::Formatter<'_>, plan: &Plan) -> fmt::Result {
         .ctas
         .map_or(String::new(), |ctas| format!(", at most {ctas} CTAs"));
     let launch = plan.launch.name();
-    writeln!(f, "  scheduler {}{most}, launch {launch}", work.kind.name())
+    writeln!(
+        f,
+        "  scheduler {}{most}, launch {launch}",
+        work.source.kind().name()
+    )
 }
 
 fn write_ring(f: &mut fmt::Formatter<'_>, plan: &Plan, roles: &Roles) -> fmt::Result {

@@ -23,7 +23,7 @@ use crate::plan::gemm::warp_specialized::warpgroup_mma::{check_planes, consumers
 use crate::plan::instructions::choose::Chooser;
 use crate::plan::limits::registers_and_smem::check_cta_threads;
 use crate::plan::values::deterministic_sums;
-use crate::plan::work_tiles::{Cluster, Work};
+use crate::plan::work_tiles::{Cluster, Source, Work};
 use crate::spec::keys::model::{
     Auto, Axis, CopyPath, Operand, Point, Role, Schedule, SchedulerKind, Spec, Stride,
 };
@@ -136,7 +136,7 @@ fn check_slots(chooser: &mut Chooser<'_>, plan: &Plan, roles: &Roles) {
 /// How output tiles come to the CTAs of a warp-specialized kernel.
 fn work(spec: &Spec, alone: &Work) -> Work {
     Work {
-        kind: (spec.scheduler.kind).unwrap_or_else(|| SchedulerKind::Persistent),
+        source: Source::of((spec.scheduler.kind).unwrap_or_else(|| SchedulerKind::Persistent)),
         ctas: match spec.scheduler.ctas {
             Auto::Given(ctas) => Some(ctas),
             Auto::Auto => None,

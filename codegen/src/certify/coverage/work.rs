@@ -1,0 +1,273 @@
+//! Every output tile is made once, all of it: the launch's own assignment of work tiles to CTAs,
+//! gone through on small problems by the functions that the kernel reckons with.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+
+use crate::plan::work_tiles::arith::AsItIs;
+use crate::plan::work_tiles::{Cluster, Fate, Sizes, Source, Work, WorkAxis};
+
+/// Tiles along the output's two modes, in clusters.
+const TILES: [[i64; 2]; 7] = [[1, 1], [1, 4], [4, 1], [2, 3], [5, 3], [3, 8], [9, 5]];
+/// Points along each axis apart from these.
+const APART: [i64; 4] = [2, 1, 3, 1];
+/// Steps along k of an output tile.
+const STEPS: [i64; 4] = [1, 2, 3, 7];
+/// Clusters of a persistent grid.
+const CLUSTERS: [i64; 6] = [1, 2, 3, 4, 7, 16];
+
+/// Shows that each output tile is made in each of its steps along k by one CTA, and that sums are
+/// given by those that have them. How many launches were gone through.
+pub(in crate::certify) fn check(work: &Work) -> Result<u64, String> {
+    let mut launches = 0;
+    for tiles in TILES {
+        let steps: &[i64] = match work.cuts_tiles() {
+            true => &STEPS,
+            false => &STEPS[..1],
+        };
+        for steps in steps {
+            let sizes = Grid {
+                work,
+                tiles,
+                steps: *steps,
+            };
+            let clusters: &[i64] = match work.source {
+                Source::Grid => &[sizes.all()],
+                Source::Strided | Source::Spans(_) => &CLUSTERS,
+            };
+            for clusters in clusters {
+                sizes.check(*clusters).map_err(|error| {
+                    format!("{error}, of {tiles:?} tiles in {steps} steps by {clusters} clusters")
+                })?;
+                launches += 1;
+            }
+        }
+    }
+    Ok(launches)
+}
+
+/// Whether parts, each from one step to another, are all steps, each once.
+fn made_whole(mut parts: Vec<[i64; 2]>, steps: i64) -> bool {
+    parts.sort_unstable();
+    let begins = parts.iter().map(|[from, _]| *from);
+    let ends = parts.iter().map(|[_, to]| *to);
+    begins.chain([steps]).eq([0].into_iter().chain(ends))
+}
+
+/// A problem with so many tiles.
+struct Grid<'w> {
+    work: &'w Work,
+    tiles: [i64; 2],
+    steps: i64,
+}
+
+impl Grid<'_> {
+    /// The extent along a mode by which there are so many tiles.
+    fn extent(&self, mode: &str) -> i64 {
+        let each = |axis: &WorkAxis| match axis.fate {
+            Fate::Tiled(extent) => extent,
+            Fate::One => 1,
+        };
+        let Cluster(cluster) = self.work.cluster();
+        let across = self.work.across.iter().enumerate();
+        let mut across = across.filter_map(|(at, axis)| Some((at, axis.as_ref()?)));
+        if let Some((at, axis)) = across.find(|(_, axis)| axis.mode == mode) {
+            return self.tiles[at] * i64::from(cluster[at]) * each(axis);
+        }
+        match self.work.apart.iter().position(|axis| axis.mode == mode) {
+            Some(at) => APART[at % APART.len()],
+            None => {
+                let summed = self.work.tile.iter().find(|(name, _)| name == mode);
+                summed.map_or(1, |(_, each)| self.steps * each)
+            }
+        }
+    }
+
+    fn sizes(&self) -> Sizes<i64> {
+        match (self.work).sizes(|mode| Ok::<i64, Infallible>(self.extent(mode))) {
+            Ok(sizes) => sizes,
+            Err(never) => match never {},
+        }
+    }
+
+    fn all(&self) -> i64 {
+        self.work.all(&self.sizes())[0]
+    }
+
+    /// Goes through the work of all clusters.
+    fn check(&self, clusters: i64) -> Result<(), String> {
+        let (work, sizes) = (self.work, self.sizes());
+        let tiles = work.tiles(&sizes, &mut AsItIs);
+        let [all, steps] = work.all(&sizes);
+        let mut made: BTreeMap<i64, Vec<[i64; 2]>> = BTreeMap::new();
+        let pieces: Vec<_> = (0..clusters)
+            .map(|at| work.pieces(&sizes, [at, clusters]))
+            .collect();
+        for own in &pieces {
+            for piece in own {
+                made.entry(piece.tile)
+                    .or_default()
+                    .push([piece.from, piece.from + piece.trips]);
+                let mut end = piece.from + piece.trips;
+                for giver in &piece.givers {
+                    let giver = usize::try_from(*giver)
+                        .ok()
+                        .and_then(|at| pieces.get(at)?.first());
+                    let given = giver.filter(|given| (given.tile, given.from) == (piece.tile, end));
+                    let given = given.ok_or_else(|| {
+                        format!("sums of tile {} are given by who has none", piece.tile)
+                    })?;
+                    end += given.trips;
+                }
+                if piece.from == 0 && end != steps {
+                    return Err(format!("sums of tile {} end at {end}", piece.tile));
+                }
+            }
+        }
+        let mut places = BTreeSet::new();
+        for tile in 0..all {
+            let parts = made.remove(&tile).unwrap_or_default();
+            if !made_whole(parts.clone(), steps) {
+                return Err(format!("tile {tile} is made in {parts:?}"));
+            }
+            let Cluster([along_m, along_n]) = work.cluster();
+            for rank in 0..i64::from(along_m * along_n) {
+                let place = [rank % i64::from(along_m), rank / i64::from(along_m)];
+                let at = work.coords(tile, &tiles, &sizes, &place, &mut AsItIs);
+                if !places.insert((at.tile, at.outer.clone())) {
+                    return Err(format!("two tiles lie at {at:?}"));
+                }
+            }
+        }
+        match made.keys().next() {
+            Some(tile) => Err(format!("tile {tile} is made, of {all}")),
+            None => self.inside(&places),
+        }
+    }
+
+    /// Whether all places are those of the problem: as there are as many of them, then all are.
+    fn inside(&self, places: &BTreeSet<([i64; 2], Vec<i64>)>) -> Result<(), String> {
+        let outer: Vec<i64> = self
+            .work
+            .outer()
+            .iter()
+            .map(|mode| self.extent(mode))
+            .collect();
+        let most = [0, 1].map(|at| match &self.work.across[at] {
+            Some(WorkAxis {
+                fate: Fate::Tiled(each),
+                mode,
+            }) => self.extent(mode) / each,
+            Some(WorkAxis {
+                fate: Fate::One, ..
+            })
+            | None => 1,
+        });
+        let all: i64 = most.iter().chain(&outer).product();
+        let fits = |(tile, at): &([i64; 2], Vec<i64>)| {
+            let tile = tile
+                .iter()
+                .zip(&most)
+                .all(|(at, most)| (0..*most).contains(at));
+            tile && at.len() == outer.len()
+                && at
+                    .iter()
+                    .zip(&outer)
+                    .all(|(at, most)| (0..*most).contains(at))
+        };
+        match places.iter().find(|place| !fits(place)) {
+            Some(place) => Err(format!(
+                "a tile lies at {place:?}, of {most:?} and {outer:?}"
+            )),
+            None if places.len() as i64 == all => Ok(()),
+            None => Err(format!("{} tiles are made, of {all}", places.len())),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::panic)]
+mod tests {
+    use super::*;
+    use crate::plan::work_tiles::spans::SpanRule;
+    use crate::spec::keys::model::Raster;
+
+    /// Tiles of 16 by 32, in steps of 8 along k.
+    fn work(source: Source, raster: Raster, cluster: Option<[u32; 2]>) -> Work {
+        let tiled = |mode: &str, extent| WorkAxis {
+            mode: mode.to_owned(),
+            fate: Fate::Tiled(extent),
+        };
+        Work {
+            tile: [("m", 16), ("n", 32), ("k", 8)]
+                .map(|(mode, each)| (mode.to_owned(), each))
+                .to_vec(),
+            apart: Vec::new(),
+            across: [Some(tiled("m", 16)), Some(tiled("n", 32))],
+            raster,
+            source,
+            ctas: None,
+            shared_by: 1,
+            cluster: cluster.map(Cluster),
+        }
+    }
+
+    const SOURCES: [Source; 3] = [
+        Source::Grid,
+        Source::Strided,
+        Source::Spans(SpanRule { alone_from: 2 }),
+    ];
+    const RASTERS: [Raster; 5] = [
+        Raster::Row,
+        Raster::Column,
+        Raster::Grouped(3),
+        Raster::Grouped(8),
+        Raster::Hilbert(4),
+    ];
+
+    #[test]
+    fn every_tile_is_made_once_by_every_source() {
+        for source in SOURCES {
+            for raster in RASTERS {
+                let clusters: &[Option<[u32; 2]>] = match source {
+                    Source::Grid => &[None, Some([1, 1]), Some([2, 1]), Some([2, 4])],
+                    Source::Strided => &[Some([1, 1]), Some([1, 2]), Some([4, 2])],
+                    Source::Spans(_) => &[Some([1, 1])],
+                };
+                for cluster in clusters {
+                    let mut work = work(source, raster, *cluster);
+                    let of =
+                        |work: &Work| check(work).unwrap_or_else(|error| panic!("{error}: {work}"));
+                    let launches = of(&work);
+                    assert!(launches >= TILES.len() as u64);
+                    work.apart = ["b", "h"].map(WorkAxis::one).to_vec();
+                    assert_eq!(of(&work), launches);
+                    // Blocks of columns in the place of columns.
+                    work.apart.clear();
+                    work.across[1] = Some(WorkAxis::one("b"));
+                    assert_eq!(of(&work), launches);
+                    work.hold(1);
+                    assert_eq!(of(&work), launches);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn spans_that_hold_on_to_any_rest_are_whole_as_well() {
+        for alone_from in 1..6 {
+            let source = Source::Spans(SpanRule { alone_from });
+            assert!(check(&work(source, Raster::Row, Some([1, 1]))).is_ok());
+        }
+    }
+
+    #[test]
+    fn what_is_made_twice_or_never_is_told() {
+        let whole = |parts: &[[i64; 2]]| made_whole(parts.to_vec(), 5);
+        assert!(whole(&[[0, 5]]) && whole(&[[2, 4], [0, 2], [4, 5]]));
+        assert!(!whole(&[]) && !whole(&[[0, 4]]) && !whole(&[[1, 5]]));
+        assert!(
+            !whole(&[[0, 3], [2, 5]]) && !whole(&[[0, 2], [3, 5]]) && !whole(&[[0, 5], [0, 5]])
+        );
+    }
+}

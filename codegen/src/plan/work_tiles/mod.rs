@@ -1,0 +1,422 @@
+//! How output tiles come to CTAs: the axes that they are counted along, their order, how many CTAs
+//! there are for them, and what each of these makes.
+//!
+//! A work tile is what a CTA makes at a time: an output tile, or a part of one along k. Counts and
+//! places are functions over any numbers: launches reckon the grid with expressions, lowering the
+//! place of a work tile on the device, and the certificate goes through all of them with its own.
+//!
+//! - `arith`: the numbers
+//! - `raster`: the order of output tiles
+//! - `spans`: tiles cut along k (stream-k)
+//! - `enumerate`: what each cluster of a launch makes
+
+pub mod arith;
+pub mod raster;
+pub mod spans;
+mod enumerate;
+
+use std::convert::Infallible;
+
+use tilewright_bundle::Expr;
+
+use self::arith::{AsItIs, Count, Index, Names};
+use self::spans::SpanRule;
+
+use crate::spec::keys::model::{Raster, SchedulerKind};
+
+/// The mode of an output's columns.
+pub const COLUMNS: usize = 1;
+/// The summed mode of a product's tile, behind the output's two.
+pub const SUMMED: usize = 2;
+/// Bytes of the flags of a CTA's partial sums in scratch memory: a line of the second-level cache.
+pub const FLAG_BYTES: u32 = 128;
+/// CTAs that may hand on partial sums; more than any GPU runs at a time, one to an SM.
+pub const MOST_PARTIALS: u32 = 1024;
+/// What launches call as many clusters as run at a time.
+const MAX_CLUSTERS: &str = "max_clusters";
+/// Bytes of an accumulator that is handed on.
+pub const ACCUMULATOR_BYTES: i64 = 4;
+
+/// How output tiles come to CTAs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Work {
+    /// What an output tile covers: the output's modes, then the summed one, with its extent along
+    /// each.
+    pub tile: Vec<(String, i64)>,
+    /// Axes at each point of which there are all tiles along the output's modes, the slowest first.
+    pub apart: Vec<WorkAxis>,
+    /// The axes along the output's two modes that tiles stand along; none where a tile has all
+    /// that there is.
+    pub across: [Option<WorkAxis>; 2],
+    /// Order of the output tiles.
+    pub raster: Raster,
+    /// Which of them a CTA makes.
+    pub source: Source,
+    /// Most CTAs of a persistent grid; `None` for as many as run at a time.
+    pub ctas: Option<u32>,
+    /// CTAs that share out one tile, side by side in a cluster.
+    pub shared_by: u32,
+    /// How CTAs stand in clusters; `None` where a kernel knows nothing of them.
+    pub cluster: Option<Cluster>,
+}
+
+/// An axis that work tiles are counted along.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkAxis {
+    /// The mode.
+    pub mode: String,
+    /// What a work tile has of it.
+    pub fate: Fate,
+}
+
+/// What a work tile has of a mode that it is counted along.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// So many elements: an extent of the tile.
+    Tiled(i64),
+    /// One coordinate: outer modes, blocks of columns.
+    One,
+}
+
+/// Which work tiles a CTA makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The one of its number.
+    Grid,
+    /// Every so-manieth, as many as CTAs run at a time: a persistent grid.
+    Strided,
+    /// A span of all tiles along k, then whole ones: stream-k.
+    Spans(SpanRule),
+}
+
+/// Extents of the axes that work is counted along.
+#[derive(Clone, Debug)]
+pub struct Sizes<N> {
+    /// Along those at each point of which there are all tiles.
+    apart: Vec<N>,
+    /// Along those that tiles stand along.
+    across: [Option<N>; 2],
+    /// Along the summed mode.
+    summed: Option<N>,
+}
+
+/// Where a work tile lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Coords<N> {
+    /// Its number along each of the tile's two modes.
+    pub tile: [N; 2],
+    /// Its coordinates along the modes that it has one coordinate along, as [`Work::outer`] has
+    /// them.
+    pub outer: Vec<N>,
+}
+
+/// CTAs of a cluster along the output's two modes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cluster(pub [u32; 2]);
+
+impl Source {
+    /// The source of a scheduler.
+    pub fn of(kind: SchedulerKind) -> Source {
+        match kind {
+            SchedulerKind::Single => Source::Grid,
+            SchedulerKind::Persistent => Source::Strided,
+            SchedulerKind::StreamK => Source::Spans(SpanRule::default()),
+        }
+    }
+
+    /// What specs call it.
+    pub fn kind(self) -> SchedulerKind {
+        match self {
+            Source::Grid => SchedulerKind::Single,
+            Source::Strided => SchedulerKind::Persistent,
+            Source::Spans(_) => SchedulerKind::StreamK,
+        }
+    }
+}
+
+impl WorkAxis {
+    /// An axis of which a work tile has one coordinate.
+    pub fn one(mode: &str) -> WorkAxis {
+        WorkAxis {
+            mode: mode.to_owned(),
+            fate: Fate::One,
+        }
+    }
+
+    /// Tiles along it, so many counted as one.
+    fn count<N: Count>(&self, extent: N, each: u32) -> N {
+        let extent_of_one = match self.fate {
+            Fate::Tiled(extent) => extent,
+            Fate::One => 1,
+        };
+        N::ceil_div(extent, extent_of_one * i64::from(each))
+    }
+}
+
+impl Work {
+    /// Whether a CTA makes one work tile after another.
+    pub fn is_persistent(&self) -> bool {
+        self.source != Source::Grid
+    }
+
+    /// Whether output tiles are cut along k, and how.
+    pub fn spans(&self) -> Option<SpanRule> {
+        match self.source {
+            Source::Spans(rule) => Some(rule),
+            Source::Grid | Source::Strided => None,
+        }
+    }
+
+    /// Whether output tiles are cut along k.
+    pub fn cuts_tiles(&self) -> bool {
+        self.spans().is_some()
+    }
+
+    /// How CTAs stand in clusters, each in one of its own where a kernel knows nothing of them.
+    pub fn cluster(&self) -> Cluster {
+        self.cluster.unwrap_or(Cluster([1, 1]))
+    }
+
+    /// Whether a CTA has all of that mode of the tile, however long the problem is.
+    pub fn holds(&self, mode: usize) -> bool {
+        let axis = self.across.get(mode);
+        mode < self.tile.len() && axis.is_some_and(Option::is_none)
+    }
+
+    /// Notes that a CTA has all of that mode of the tile.
+    pub fn hold(&mut self, mode: usize) {
+        if let Some(axis) = self.across.get_mut(mode) {
+            *axis = None;
+        }
+    }
+
+    /// Whether tiles stand along blocks of columns, where they would along columns.
+    pub fn is_in_blocks(&self) -> bool {
+        let one = |axis: &WorkAxis| axis.fate == Fate::One;
+        self.across.iter().flatten().any(one)
+    }
+
+    /// The modes that a work tile has one coordinate along.
+    pub fn outer(&self) -> Vec<String> {
+        let all = self.apart.iter().chain(self.across.iter().flatten());
+        let one = all.filter(|axis| axis.fate == Fate::One);
+        one.map(|axis| axis.mode.clone()).collect()
+    }
+
+    /// The extents of its axes, by the names of their modes.
+    ///
+    /// # Errors
+    /// What keeps the extent of a mode from being known.
+    pub fn sizes<N, E>(&self, of: impl Fn(&str) -> Result<N, E>) -> Result<Sizes<N>, E> {
+        let of_axis =
+            |axis: &Option<WorkAxis>| axis.as_ref().map(|axis| of(&axis.mode)).transpose();
+        let summed = self.tile.get(SUMMED);
+        Ok(Sizes {
+            apart: (self.apart.iter())
+                .map(|axis| of(&axis.mode))
+                .collect::<Result<_, E>>()?,
+            across: [of_axis(&self.across[0])?, of_axis(&self.across[1])?],
+            summed: summed.map(|(mode, _)| of(mode)).transpose()?,
+        })
+    }
+
+    /// Tiles along the output's two modes, of clusters where CTAs stand in some.
+    pub fn tiles<N: Count>(&self, sizes: &Sizes<N>, hoist: &mut impl Names<N>) -> [N; 2] {
+        let Cluster(each) = self.cluster();
+        let mut tiles = [N::int(1), N::int(1)];
+        for (mode, tiles) in tiles.iter_mut().enumerate() {
+            if let (Some(axis), Some(extent)) = (&self.across[mode], &sizes.across[mode]) {
+                *tiles = hoist.name("tiles", axis.count(extent.clone(), each[mode]));
+            }
+        }
+        tiles
+    }
+
+    /// All of them, at each point of the axes apart.
+    pub fn count<N: Count>(&self, [m, n]: &[N; 2], sizes: &Sizes<N>) -> N {
+        let all = N::mul(m.clone(), n.clone());
+        sizes.apart.iter().cloned().fold(all, N::mul)
+    }
+
+    /// Steps along k that an output tile is made in.
+    pub fn steps<N: Count>(&self, sizes: &Sizes<N>) -> N {
+        match (self.tile.get(SUMMED), &sizes.summed) {
+            (Some((_, each)), Some(extent)) => N::ceil_div(extent.clone(), *each),
+            _ => N::int(1),
+        }
+    }
+
+    /// Where the tile of that number lies; of a cluster's, that of the CTA of that place in it.
+    pub fn coords<N: Index>(
+        &self,
+        number: N,
+        tiles: &[N; 2],
+        sizes: &Sizes<N>,
+        place: &[N; 2],
+        hoist: &mut impl Names<N>,
+    ) -> Coords<N> {
+        let (number, mut outer) = apart(number, tiles, &sizes.apart, hoist);
+        let mut at = raster::raster_tile(hoist, number, tiles.clone(), self.raster);
+        let is_far = matches!(self.raster, Raster::Hilbert(_));
+        // What a tile begins with is not tested: where its number is far to follow, it is bounded
+        // here by the tiles that there are.
+        if self.cluster.is_none() && is_far {
+            for (at, tiles) in at.iter_mut().zip(tiles) {
+                let inside = N::max(at.clone(), N::int(0));
+                *at = hoist.name("bounded", N::min(inside, N::sub(tiles.clone(), N::int(1))));
+            }
+        }
+        if let Some(Cluster(cluster)) = self.cluster {
+            at = std::array::from_fn(|mode| {
+                let first = N::mul(at[mode].clone(), N::int(i64::from(cluster[mode])));
+                N::add(first, place[mode].clone())
+            });
+        }
+        let names = ["tile_m", "tile_n"];
+        at = std::array::from_fn(|mode| hoist.name(names[mode], at[mode].clone()));
+        for (mode, axis) in self.across.iter().enumerate() {
+            if let (
+                Some(WorkAxis {
+                    fate: Fate::One, ..
+                }),
+                Some(blocks),
+            ) = (axis, &sizes.across[mode])
+            {
+                let mut block = std::mem::replace(&mut at[mode], N::int(0));
+                // Nothing tests it where results are stored: where its number is far to follow, it
+                // is bounded by the blocks that there are.
+                if is_far || self.cuts_tiles() {
+                    let last = N::sub(blocks.clone(), N::int(1));
+                    block = hoist.name("block", N::min(block, last));
+                }
+                outer.push(block);
+            }
+        }
+        Coords { tile: at, outer }
+    }
+
+    /// What launches call those extents.
+    fn launched(&self) -> Sizes<Expr> {
+        let named = |mode: &str| Ok::<Expr, Infallible>(Expr::named(mode));
+        match self.sizes(named) {
+            Ok(sizes) => sizes,
+            Err(never) => match never {},
+        }
+    }
+
+    /// CTAs of a launch: one for each output tile, or as many clusters as run at a time.
+    pub fn grid(&self) -> Expr {
+        match self.cluster {
+            Some(cluster) => self.clusters() * cluster.size(),
+            None if self.shared_by > 1 => self.clusters() * self.shared_by,
+            None => self.clusters(),
+        }
+    }
+
+    /// Clusters of the grid, or CTAs where there are none.
+    fn clusters(&self) -> Expr {
+        let sizes = self.launched();
+        let tiles = self.count(&self.tiles(&sizes, &mut AsItIs), &sizes);
+        let limited = |work: Expr, most: Option<u32>| {
+            let work = work.min(Expr::named(MAX_CLUSTERS));
+            match most {
+                Some(most) => work.min(most),
+                None => work,
+            }
+        };
+        let most = self.ctas.map(|ctas| (ctas / self.cluster().size()).max(1));
+        match self.source {
+            Source::Grid => tiles,
+            Source::Strided => limited(tiles, most),
+            Source::Spans(_) => {
+                let most = most.unwrap_or(MOST_PARTIALS).min(MOST_PARTIALS);
+                limited(tiles * self.steps(&sizes), Some(most))
+            }
+        }
+    }
+
+    /// Parts that a sum is made of at most; `None` where no tile is cut.
+    pub fn splits(&self) -> Option<Expr> {
+        let steps = || self.steps(&self.launched());
+        self.cuts_tiles().then(|| steps().min(self.grid()))
+    }
+
+    /// Bytes of scratch memory of a launch: flags, then a place for the partial sums that each CTA
+    /// may have to hand on.
+    pub fn workspace(&self) -> Option<Expr> {
+        Some(Expr::from(self.flag_bytes()) + self.all_partial_bytes()?)
+    }
+
+    /// Bytes of the places for partial sums; `None` where no tile is cut.
+    pub fn all_partial_bytes(&self) -> Option<Expr> {
+        let place = self.partial_bytes()?;
+        Some(self.clusters() * place)
+    }
+
+    /// Bytes in scratch memory of the partial sums of an output tile; `None` where none is cut.
+    pub fn partial_bytes(&self) -> Option<i64> {
+        let extents = self.tile.iter().take(SUMMED).map(|(_, extent)| extent);
+        let sums: i64 = extents.product();
+        self.cuts_tiles().then_some(sums * ACCUMULATOR_BYTES)
+    }
+
+    /// Bytes in scratch memory of the flags, in front of the partial sums; they are zero outside of
+    /// launches.
+    pub fn flag_bytes(&self) -> u32 {
+        match self.cuts_tiles() {
+            true => MOST_PARTIALS * FLAG_BYTES,
+            false => 0,
+        }
+    }
+}
+
+/// The number among the tiles of a point, of a number among those of all points, which come one
+/// after another, the last axis fastest; and the coordinates of the point.
+fn apart<N: Index>(
+    number: N,
+    [m, n]: &[N; 2],
+    extents: &[N],
+    hoist: &mut impl Names<N>,
+) -> (N, Vec<N>) {
+    let Some((_, inner)) = extents.split_first() else {
+        return (number, Vec::new());
+    };
+    let all = hoist.name("all_tiles", N::mul(m.clone(), n.clone()));
+    let within = hoist.name("within", N::rem(number.clone(), all.clone()));
+    let mut rest = hoist.name("beyond", N::div(number, all));
+    let mut point = Vec::new();
+    for extent in inner.iter().rev() {
+        point.push(hoist.name("outer", N::rem(rest.clone(), extent.clone())));
+        rest = hoist.name("beyond", N::div(rest, extent.clone()));
+    }
+    point.push(rest);
+    point.reverse();
+    (within, point)
+}
+
+impl Cluster {
+    /// Its CTAs.
+    pub fn size(self) -> u32 {
+        let Cluster([along_m, along_n]) = self;
+        along_m * along_n
+    }
+
+    /// CTAs that write into one slot of a CTA's ring, or have a slot of theirs written by it: those
+    /// of its row and its column.
+    pub fn neighbours(self) -> u32 {
+        let Cluster([along_m, along_n]) = self;
+        along_m + along_n - 1
+    }
+
+    /// The ranks of the CTAs that get what that one loads: its row or its column where they share
+    /// the tile along that mode, itself where they do not.
+    pub fn sharers(self, shared_along: Option<usize>, cta: u32) -> Vec<u32> {
+        let Cluster([along_m, along_n]) = self;
+        let (m, n) = (cta % along_m, cta / along_m);
+        match shared_along {
+            Some(0) => (0..along_m).map(|m| m + along_m * n).collect(),
+            Some(_) => (0..along_n).map(|n| m + along_m * n).collect(),
+            None => vec![cta],
+        }
+    }
+}

@@ -55,7 +55,7 @@ if [ -z "$bundle" ]; then
     bundle=$PWD/target/python-tests.bundle
     rm -rf "$bundle"
     specs=(specs/copy specs/gemm/{bf16_tn,simt_bf16,simt_f32,sm90_bf16_tn,sm90_bf16_packed}.yaml
-        specs/rmsnorm/bf16_add_narrow.yaml specs/dequantize python/tests/specs)
+        specs/rmsnorm/bf16_add_narrow.yaml specs/dequantize runtime/python/tests/specs)
     "$TILEWRIGHT" build "${specs[@]}" --output "$bundle"
 fi
 
@@ -64,19 +64,18 @@ fi
 run_tests() {
     local -x PYTHONPATH=${1:-} MYPYPATH=${1:-}
     "$environment/bin/stubtest" tilewright._tilewright \
-        --allowlist python/tests/stubtest.txt
+        --allowlist runtime/python/tests/stubtest.txt
     "$environment/bin/mypy" --cache-dir "$environment/mypy" --ignore-missing-imports \
         --package tilewright
     TILEWRIGHT_TEST_BUNDLE=$bundle "$environment/bin/python" -m pytest --quiet -p no:cacheprovider \
-        -r s --rootdir python python/tests
+        -r s --rootdir runtime/python runtime/python/tests
 }
 
 if [ -n "$library" ]; then
     package=$PWD/target/python-package
     rm -rf "$package"
     mkdir -p "$package/tilewright"
-    cp python/tilewright/*.py python/tilewright/*.pyi python/tilewright/py.typed \
-        "$package/tilewright/"
+    cp runtime/python/tilewright/{*.py,*.pyi,py.typed} "$package/tilewright/"
     cp "$library" "$package/tilewright/_tilewright.abi3.so"
     run_tests "$package"
     exit
@@ -88,8 +87,8 @@ if [ -n "${ZIG:-}" ]; then
     "$environment/bin/pip" install --quiet --disable-pip-version-check ziglang
 fi
 # Maturin judges by the symbols of the library which manylinux it is, and refuses more than it is.
-PATH=$environment/bin:$PATH maturin build --quiet --locked --manifest-path python/Cargo.toml \
-    --profile "$profile" --out "$wheels" \
+PATH=$environment/bin:$PATH maturin build --quiet --locked \
+    --manifest-path runtime/python/Cargo.toml --profile "$profile" --out "$wheels" \
     ${ZIG:+--zig --compatibility "$ZIG"}
 echo "built $(basename "$wheels"/tilewright-*.whl)"
 
@@ -108,7 +107,7 @@ complete() { # complete WHEEL
     data=$root/$(basename "$root").data
     mkdir -p "$data/scripts"
     install -m 755 "${CARGO_TARGET_DIR:-target}/release/tilewright" "$data/scripts/"
-    capi/install.sh "$root/tilewright"
+    runtime/capi/install.sh "$root/tilewright"
     # The archive is for who builds here, and wheels have no links: this one is for linkers alone.
     rm "$root"/tilewright/lib/libtilewright.{a,so}
     library=$(basename "$root"/tilewright/lib/libtilewright.so.*)

@@ -66,7 +66,7 @@ packed "$name-runtime-$target.tar.gz" "$stage/$name-runtime-$target"
 
 step "the C library"
 cargo build --release --locked --package tilewright-capi
-capi/install.sh "$stage/lib$name-$target"
+runtime/capi/install.sh "$stage/lib$name-$target"
 # The archive is for who builds here.
 rm "$stage/lib$name-$target/lib/libtilewright.a"
 cp LICENSE-* "$stage/lib$name-$target/"

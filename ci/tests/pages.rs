@@ -203,7 +203,7 @@ impl Place {
 }
 
 /// Pages of compilers and crates, which say the same with ptxas and without.
-const OF_COMPILERS: [&str; 3] = ["capi/", "codegen/build/", "runtime/examples/"];
+const OF_COMPILERS: [&str; 3] = ["runtime/capi/", "codegen/build/", "runtime/examples/"];
 
 fn followed(has_ptxas: bool) {
     let mut wrong = Vec::new();

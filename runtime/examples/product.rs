@@ -5,8 +5,8 @@
 //!     BUNDLE KERNEL cuda|emulator M N K A B D
 //! ```
 //!
-//! A, B and D are files of elements, row after row. See `python/bench/equal.py`, which compares
-//! what is written with what C++ and Python write.
+//! A, B and D are files of elements, row after row. See `runtime/python/bench/equal.py`, which
+//! compares what is written with what C++ and Python write.
 
 use std::error::Error;
 

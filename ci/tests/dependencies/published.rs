@@ -268,7 +268,7 @@ fn ptxas_is_of_one_version() {
     let version = version.unwrap();
     for (path, words) in [
         (
-            "python/pyproject.toml",
+            "runtime/python/pyproject.toml",
             format!("\"nvidia-cuda-nvcc~={version};"),
         ),
         (

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod made;
+mod architecture;
 mod diagnostics;
 mod formulas;
 mod helps;

@@ -2,7 +2,7 @@
  * problem, launches it, and compares with a loop.
  *
  *   tilewright build specs/gemm -o gemm.zip
- *   cargo build --release --package tilewright-capi && capi/install.sh installed
+ *   cargo build --release --package tilewright-capi && runtime/capi/install.sh installed
  *   cc -std=c99 -I installed/include runtime/examples/c/gemm.c -L installed/lib \
  *       -Wl,-rpath,$PWD/installed/lib -ltilewright -o gemm
  *   ./gemm gemm.zip

@@ -1,7 +1,7 @@
 // d[m,n] = sum[k] a[m,k] * b[n,k] of f32, on the emulator: the same as gemm.c, in C++17.
 //
 //   tilewright build specs/gemm -o gemm.zip
-//   cargo build --release --package tilewright-capi && capi/install.sh installed
+//   cargo build --release --package tilewright-capi && runtime/capi/install.sh installed
 //   c++ -std=c++17 -I installed/include runtime/examples/cpp/gemm.cpp -o gemm -L installed/lib
 //       -Wl,-rpath,$PWD/installed/lib -ltilewright                        (all of it one line)
 //   ./gemm gemm.zip

@@ -16,7 +16,7 @@ import tilewright
 
 NEEDS_TORCH = ("tilewright.torch", "tilewright.nn")
 MODULES = [f"tilewright.{one.name}" for one in pkgutil.iter_modules(tilewright.__path__)]
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def examples(bundle):

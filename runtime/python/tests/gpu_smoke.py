@@ -1,6 +1,6 @@
 """What needs a GPU and torch: launches on torch's streams, in graphs, and a few rows.
 
-    python python/tests/gpu_smoke.py BUNDLE [ROWS.jsonl]
+    python runtime/python/tests/gpu_smoke.py BUNDLE [ROWS.jsonl]
 
 Prints a line for each thing tried, and `N passed, N failed` at the end.
 """

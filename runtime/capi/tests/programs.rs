@@ -157,19 +157,19 @@ fn answer(source: &str, flags: &[&str]) -> String {
 
 #[test]
 fn a_gemm_in_c_is_right() {
-    let told = answer("../runtime/examples/c/gemm.c", &[]);
+    let told = answer("../examples/c/gemm.c", &[]);
     assert_eq!(told, "gemm_f32@plain-2: 0 of 340 elements are wrong\n");
 }
 
 #[test]
 fn a_gemm_in_cpp_is_right() {
-    let told = answer("../runtime/examples/cpp/gemm.cpp", &[]);
+    let told = answer("../examples/cpp/gemm.cpp", &[]);
     assert_eq!(told, "gemm_f32@plain-2: 0 of 340 elements are wrong\n");
 }
 
 #[test]
 fn the_cmake_project_is_made_of_files_that_there_are() {
-    let folder = Path::new("../runtime/examples/cpp");
+    let folder = Path::new("../examples/cpp");
     let text = std::fs::read_to_string(folder.join("CMakeLists.txt")).unwrap();
     let made = text
         .lines()
@@ -193,7 +193,7 @@ fn the_wrapper_owns_and_throws() {
 #[test]
 fn programs_look_for_the_library_by_a_name_with_its_version() {
     let folder = tempfile::tempdir().unwrap();
-    let program = compiled("../runtime/examples/c/gemm.c", folder.path(), &[]);
+    let program = compiled("../examples/c/gemm.c", folder.path(), &[]);
     let major = env!("CARGO_PKG_VERSION_MAJOR");
     let told = stdout(Command::new("ldd").arg(&program));
     let name = format!("libtilewright.so.{major} => ");
@@ -219,7 +219,7 @@ fn the_archive_links_as_well() {
     let mut command = compiler("CC", "cc");
     command
         .args(C)
-        .arg("../runtime/examples/c/gemm.c")
+        .arg("../examples/c/gemm.c")
         .arg("-o")
         .arg(&program);
     command.arg(libraries().join("libtilewright.a"));
@@ -276,21 +276,19 @@ fn commands(source: &str) -> Vec<String> {
 #[test]
 fn what_heads_tell_to_type_makes_programs_that_start() {
     let sources = [
-        "../runtime/examples/c/gemm.c",
-        "../runtime/examples/cpp/gemm.cpp",
+        "../examples/c/gemm.c",
+        "../examples/cpp/gemm.cpp",
         "bench/product.cpp",
         "bench/overhead.cpp",
     ];
     for source in sources {
         let folder = tempfile::tempdir().unwrap();
         installed(folder.path());
-        let repository = crate_root().join("..");
-        for name in ["capi", "runtime"] {
-            symlink(repository.join(name), folder.path().join(name)).unwrap();
-        }
+        let runtime = crate_root().join("..").canonicalize().unwrap();
+        symlink(runtime, folder.path().join("runtime")).unwrap();
         let text = std::fs::read_to_string(crate_root().join(source)).unwrap();
         let commands = commands(&text);
-        let installs = |command: &String| command.ends_with("capi/install.sh installed");
+        let installs = |command: &String| command.ends_with("runtime/capi/install.sh installed");
         assert!(commands.iter().any(installs), "{source}: {commands:?}");
         let compiles =
             |command: &&String| command.starts_with("c++ ") || command.starts_with("cc ");

@@ -1,11 +1,11 @@
 // One product of files: d[m,n] = sum[k] a[m,k] * b[n,k] of bf16, by the kernel of that id.
 //
-//   cargo build --release --package tilewright-capi && capi/install.sh installed
-//   c++ -std=c++17 -O2 -I installed/include capi/bench/product.cpp -o product -L installed/lib
+//   cargo build --release --package tilewright-capi && runtime/capi/install.sh installed
+//   c++ -std=c++17 -O2 -I installed/include runtime/capi/bench/product.cpp -o product -L installed/lib
 //       -Wl,-rpath,$PWD/installed/lib -ltilewright -ldl                   (all of it one line)
 //   ./product BUNDLE KERNEL cuda|emulator M N K A B D
 //
-// A, B and D are files of elements, row after row. See python/bench/equal.py, which compares what
+// A, B and D are files of elements, row after row. See runtime/python/bench/equal.py, which compares what
 // is written with what Rust and Python write.
 #include <algorithm>
 #include <cstdint>

@@ -1,11 +1,11 @@
 """The same kernels of one bundle from Rust, C++ and Python: do they write the same bits?
 
     cargo build --release --package tilewright-runtime --example product
-    python python/bench/equal.py BUNDLE --rust target/release/examples/product --cpp ./product \
-        --device cuda
+    python runtime/python/bench/equal.py BUNDLE --rust target/release/examples/product \
+        --cpp ./product --device cuda
 
-RUST is the example `product` of the runtime, CPP is capi/bench/product.cpp, compiled as its head
-says: it has to find the library by itself. Every kernel of the word `gemm` that takes bf16 and
+RUST is the example `product` of the runtime, CPP is runtime/capi/bench/product.cpp, compiled as its
+head says: it has to find the library by itself. Every kernel of the word `gemm` that takes bf16 and
 gives bf16 multiplies the same random normals in all three, at a size with odd rows. Prints a line
 a kernel; exits with 1 where bits differ.
 """
@@ -26,7 +26,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("bundle")
     parser.add_argument("--rust", required=True, help="the runtime's example `product`")
-    parser.add_argument("--cpp", required=True, help="capi/bench/product.cpp, compiled")
+    parser.add_argument("--cpp", required=True, help="runtime/capi/bench/product.cpp, compiled")
     parser.add_argument("--device", default="cuda", choices=["cuda", "emulator"])
     parser.add_argument("--kernels", type=int, default=1000, help="no more than so many")
     return parser.parse_args()

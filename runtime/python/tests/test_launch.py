@@ -285,7 +285,7 @@ def test_every_element_of_a_packed_operand_is_where_its_order_says(bundle):
 
 
 def test_a_bundle_may_have_to_be_signed(tmp_path):
-    kept = Path(__file__).parents[2] / "runtime/bundle/tests/data/format_2"
+    kept = Path(__file__).parents[3] / "runtime/bundle/tests/data/format_2"
     key = kept / "key.pub"
     for path in ["signed", "signed.zip"]:
         opened = tilewright.open(kept / path, device="emulator", require_key=key)

@@ -1,8 +1,8 @@
 // What a launch costs the host: tw_enqueue beside cuLaunchKernel of an empty kernel and beside
 // cublasLtMatmul, on one stream of one GPU, bf16 products of one size.
 //
-//   cargo build --release --package tilewright-capi && capi/install.sh installed
-//   c++ -std=c++17 -O2 -I installed/include capi/bench/overhead.cpp -o overhead -L installed/lib
+//   cargo build --release --package tilewright-capi && runtime/capi/install.sh installed
+//   c++ -std=c++17 -O2 -I installed/include runtime/capi/bench/overhead.cpp -o overhead -L installed/lib
 //       -Wl,-rpath,$PWD/installed/lib -ltilewright -ldl                   (all of it one line)
 //   ./overhead BUNDLE [M N K]        BUNDLE has a gemm of bf16, d[m,n] = sum[k] a[m,k] * b[n,k]
 //

@@ -1,6 +1,6 @@
 """Operators, layers and DLPack on a GPU: what needs PyTorch there, beside `gpu_smoke.py`.
 
-    python3 python/tests/gpu_torch.py BUNDLE [--device emulator]
+    python3 runtime/python/tests/gpu_torch.py BUNDLE [--device emulator]
 
 Takes any bundle with a product of bf16, f16 or f32 whose weights lie (n,k), and a copy of f32; a
 packed product and a norm that adds a residual are tried where the bundle has them. Prints a line

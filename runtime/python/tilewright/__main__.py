@@ -46,7 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
         if not folder.is_dir():
             print(
                 f"error: {folder} is not there: this package was built without the C library; "
-                "install a wheel of a release, or capi/install.sh of a clone",
+                "install a wheel of a release, or runtime/capi/install.sh of a clone",
                 file=sys.stderr,
             )
             return 2

@@ -34,7 +34,7 @@ def test_a_package_without_the_library_says_how_to_get_it(
     assert paths.main(["--libs"]) == 2
     said = capsys.readouterr()
     assert said.out == ""
-    assert "capi/install.sh" in said.err and str(tmp_path) in said.err
+    assert "runtime/capi/install.sh" in said.err and str(tmp_path) in said.err
 
 
 def test_nothing_asked_is_the_help(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,9 +1,9 @@
 """Rows of a bundle's kernels beside PyTorch, eager and compiled, on a GPU.
 
-    python python/bench/rows.py BUNDLE --output rows.jsonl --seconds 540
-    python python/bench/rows.py BUNDLE --cases softmax,rmsnorm --shapes 16384x8192,32x8192
-    python python/bench/rows.py NEW --before OLD --peers before --cases gemm
-    python python/bench/rows.py BUNDLE --list
+    python runtime/python/bench/rows.py BUNDLE --output rows.jsonl --seconds 540
+    python runtime/python/bench/rows.py BUNDLE --cases softmax,rmsnorm --shapes 16384x8192,32x8192
+    python runtime/python/bench/rows.py NEW --before OLD --peers before --cases gemm
+    python runtime/python/bench/rows.py BUNDLE --list
 
 A case is what its kernels' spec calls itself: every function of the bundle with that word is
 measured by its fastest kernel, with the types of its own operands, at the shapes of the case. What

@@ -78,7 +78,7 @@ def test_code_is_loaded_when_it_is_said(path, tmp_path):
 
 
 def test_a_fault_takes_the_device_where_that_is_said():
-    kept = Path(__file__).parents[2] / "runtime/bundle/tests/data/format_2/folder"
+    kept = Path(__file__).parents[3] / "runtime/bundle/tests/data/format_2/folder"
     s, d = numpy.arange(12, dtype="f4").reshape(3, 4), numpy.zeros((3, 4), dtype="f4")
     # The caller's word is not kept: two rows go to one place at once.
     rows_of, to = numpy.array([0, 1, 2], dtype="i4"), numpy.array([1, 1, 0], dtype="i4")

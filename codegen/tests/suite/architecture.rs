@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::made;
-use tilewright_codegen::{Compiled, compile, spec};
+use tilewright_codegen::{Compiled, compile, pack, spec};
 
 /// The page.
 const PAGE: &str = "ARCHITECTURE.md";
@@ -62,6 +62,17 @@ fn part(text: &str, from: &str, count: usize) -> String {
     out
 }
 
+/// A text without the numbers of registers, which differ from one LLVM to the next.
+fn nameless(ptx: &str) -> String {
+    let mut parts = ptx.split("%r");
+    let mut out = parts.next().unwrap_or("").to_owned();
+    for part in parts {
+        out.push_str("%r…");
+        out.push_str(part.trim_start_matches(|c: char| c.is_ascii_digit()));
+    }
+    out
+}
+
 fn life() -> String {
     let file = spec::parse("small.yaml", SPEC).unwrap_or_else(|e| panic!("{}", e.report(false)));
     let made = compile(&file.points[0]).unwrap_or_else(|e| panic!("{}", e.report(false)));
@@ -74,7 +85,7 @@ fn life() -> String {
     } = &made;
     let shown =
         |title: &str, by: &str, text: &str| format!("{title}\n{by}\n\n```text\n{text}```\n\n");
-    let certificate = serde_json::to_string_pretty(certificate).unwrap();
+    let proved = serde_json::to_string_pretty(certificate).unwrap();
     let mut out = String::from("\n");
     out += "A user writes this spec.\n\n```yaml\n";
     out += SPEC;
@@ -101,12 +112,19 @@ fn life() -> String {
     out += &shown(
         "**The certificate** is what is proved before there is PTX; it goes into the manifest.",
         "Made by `codegen/src/certify`:",
-        &part(&certificate, "global_accesses", 6),
+        &part(&proved, "global_accesses", 6),
     );
     out += &shown(
         "**PTX** comes from LLVM, machine instructions from the templates.",
         "Made by `codegen/src/ptx`, printed by `tilewright ptx small.yaml`:",
-        &part(&ptx.text, "mma.sync", 6),
+        &part(&nameless(&ptx.text), "mma.sync", 6),
+    );
+    let artifact = pack::artifact(plan, program, certificate, ptx.clone(), &[]).unwrap();
+    let entry = serde_json::to_string_pretty(&artifact.kernel.launches).unwrap();
+    out += &shown(
+        "**The manifest entry** is what the runtime launches by.",
+        "Made by `codegen/src/pack`, its types are those of `runtime/bundle`:",
+        &part(&entry, "\"grid\"", 5),
     );
     out
 }

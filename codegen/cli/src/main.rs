@@ -9,10 +9,10 @@
 //! [`interrupt`] (Ctrl-C as a wish to end), [`orphan`] (children that end with this process),
 //! [`worker`] (child processes of this binary), [`quantity`] (sizes and extents as people write
 //! them), [`args`] (what clap parses), [`guidance`] (examples in helps),
-//! [`device`] (where kernels run), [`problem`] (extents and strides by a kernel's names), [`page`]
-//! (the frame of SVG drawings), [`specs`] (which specs and points), [`jobs`] (what workers
-//! compile), [`layout`] (the algebra: expressions, pictures, conformance), [`explain`] (a kernel's
-//! pipeline, memory and occupancy as text and drawing), [`cmd`] (a file per subcommand).
+//! [`device`] (where kernels run), [`problem`] (extents and strides by a kernel's names),
+//! [`atoms`] (the catalogue of instructions, for the calculator of layouts), [`specs`] (which specs
+//! and points), [`jobs`] (what workers compile), [`explain`] (a kernel's pipeline, memory and
+//! occupancy as text and drawing), [`cmd`] (a file per subcommand).
 
 mod terminal;
 mod outcome;
@@ -28,12 +28,11 @@ mod args;
 mod guidance;
 mod device;
 mod problem;
-mod page;
+mod atoms;
 #[cfg(feature = "codegen")]
 mod specs;
 #[cfg(feature = "codegen")]
 mod jobs;
-mod layout;
 #[cfg(feature = "codegen")]
 mod explain;
 mod cmd;

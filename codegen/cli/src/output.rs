@@ -154,7 +154,7 @@ mod tests {
     fn our_own_files_are_replaced() -> Result<(), Box<dyn std::error::Error>> {
         let folder = tempfile::tempdir()?;
         let path = folder.path().join("file");
-        let drawing = crate::page::page(8, 8, "").to_string();
+        let drawing = tilewright_layout_cli::page::page(8, 8, "").to_string();
         let row = "{\"kernel\":\"a\",\"problem\":{},\"ours_us\":1.0}\nrest";
         let capture = "{\"format\":1,\"ptx_sha256\":1,\"inputs_sha256\":1,\"outputs\":[]}\n";
         let ours = [

@@ -18,15 +18,7 @@ pub const WIDTH: usize = 100;
 pub const GOOD: Style = AnsiColor::Green.on_default();
 /// The style of a bad state.
 pub const BAD: Style = AnsiColor::Red.on_default().bold();
-/// The style of headings and names.
-pub const STRONG: Style = Style::new().bold();
-/// The style of what matters less.
-pub const FAINT: Style = Style::new().dimmed();
-
-/// `text` between the codes that switch `style` on and off.
-pub fn paint(style: Style, text: impl std::fmt::Display) -> String {
-    format!("{style}{text}{style:#}")
-}
+pub use tilewright_layout_cli::style::{FAINT, STRONG, paint};
 
 /// Text of a file as a terminal may show it: characters that are unseen, move the cursor or turn
 /// the direction of writing are escaped.

@@ -5,7 +5,7 @@
 //! that there is one.
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../cli/src/layout/vectors/mod.rs"]
+#[path = "../cli/src/vectors/mod.rs"]
 mod vectors;
 
 const ROWS: &str = include_str!("../../../ci/data/layout_vectors.jsonl");

@@ -15,8 +15,9 @@ const PAGE: &str = "ARCHITECTURE.md";
 /// What stands around each part that is made.
 const MARKS: [&str; 2] = ["life", "folders"];
 /// Where the larger crates have their folders.
-const SOURCES: [&str; 6] = [
+const SOURCES: [&str; 7] = [
     "codegen/src",
+    "codegen/layout/cli/src",
     "codegen/cli/src",
     "runtime/src",
     "runtime/lab/src",
@@ -141,18 +142,32 @@ fn head(path: &Path) -> Option<String> {
     Some(sentence.trim_end_matches('.').to_owned()).filter(|sentence| !sentence.is_empty())
 }
 
-/// Each folder below a crate's source, two levels deep, with what its head says.
+/// Each file and folder of a crate's source, folders two levels deep, with what its head says.
 fn folders() -> String {
     let root = made::repository();
-    let mut out = String::from("\n| folder | what it is |\n|---|---|\n");
+    let mut out = String::from("\n| file or folder | what it is |\n|---|---|\n");
     for source in SOURCES {
-        let mut rows = Vec::new();
+        let mut rows = alone(&root, source);
         below(&root, source, 2, &mut rows);
         for (folder, head) in rows {
             let _ = writeln!(out, "| `{folder}` | {head} |");
         }
     }
     out + "\n"
+}
+
+/// Files of a crate's source that have no folder of their name.
+fn alone(root: &Path, source: &str) -> Vec<(String, String)> {
+    let files = made::files(&root.join(source), &["rs"]).into_iter();
+    let files = files.filter(|file| file.parent() == Some(&root.join(source)));
+    let files = files.filter(|file| !file.with_extension("").is_dir());
+    let rows = files.filter_map(|file| {
+        let name = file.file_name()?.to_str()?;
+        let is_root = ["lib.rs", "main.rs"].contains(&name);
+        let head = head(&file).filter(|_| !is_root)?;
+        Some((format!("{source}/{name}"), head))
+    });
+    rows.collect()
 }
 
 fn below(root: &Path, folder: &str, levels: usize, rows: &mut Vec<(String, String)>) {

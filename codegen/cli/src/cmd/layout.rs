@@ -8,12 +8,13 @@ use serde_json::json;
 
 use super::help;
 use crate::args::layout as args;
-use crate::layout::eval::{self, Trouble};
-use crate::layout::show::banks::Access;
-use crate::layout::show::{draw, latex, svg, table};
-use crate::layout::{explain, functions, vectors, words};
+use crate::atoms::Catalogue;
 use crate::outcome::{Failure, Outcome, Verdict};
 use crate::terminal::{self, BAD, FAINT, STRONG};
+use tilewright_layout_cli::eval::{self, Trouble};
+use tilewright_layout_cli::show::banks::Access;
+use tilewright_layout_cli::show::{draw, latex, svg, table};
+use tilewright_layout_cli::{explain, functions, vectors, words};
 
 /// Runs the subcommand that was asked for.
 pub fn run(args: &args::Layout) -> Outcome {
@@ -34,7 +35,7 @@ fn evaluate(args: &args::Eval) -> Outcome {
         return Err(Failure::could_not_run("an expression is missing"));
     };
     let facts = eval::facts(&args.given).map_err(Failure::CouldNotRun)?;
-    match eval::evaluate_given(text, facts) {
+    match eval::evaluate_given(text, facts, &Catalogue) {
         Ok(found) => {
             let assumed: Vec<String> = found.assumed.iter().map(ToString::to_string).collect();
             if args.json {
@@ -74,7 +75,7 @@ fn show(args: &args::Show) -> Outcome {
         Some([rows, columns]) => format!("coords_of({}, ({rows},{columns}))", args.expression),
         None => args.expression.clone(),
     };
-    let value = match eval::evaluate(&text) {
+    let value = match eval::evaluate(&text, &Catalogue) {
         Ok(found) => found.value,
         Err(trouble) => return fail(&text, &trouble, args.format == args::Format::Json),
     };
@@ -99,12 +100,12 @@ fn explain_call(text: &str) -> Outcome {
         terminal::print(&explain::walk_composed(&all))?;
         return Ok(Verdict::Good);
     }
-    let called = match eval::outermost_call(text) {
+    let called = match eval::outermost_call(text, &Catalogue) {
         Ok(called) => called,
         Err(trouble) => return form(trouble),
     };
     let walk = |outcome| explain::walk(called.function, &called.arguments, outcome);
-    match eval::evaluate(text) {
+    match eval::evaluate(text, &Catalogue) {
         Ok(found) => {
             terminal::print(&walk(Ok(&found.value)))?;
             Ok(Verdict::Good)

@@ -10,8 +10,8 @@ use tilewright_codegen::explain::smem_map::{Region, Use};
 use super::bound::bound;
 use super::cells::{Meaning, legend, model, sign};
 use super::{Explained, formula};
-use crate::layout::show::colour::{Shade, hex};
-use crate::page::{document, rectangle};
+use tilewright_layout_cli::page::{document, rectangle};
+use tilewright_layout_cli::show::colour::{Shade, hex};
 
 const MARGIN: u64 = 24;
 const NAME: u64 = 92;

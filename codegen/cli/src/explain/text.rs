@@ -14,8 +14,8 @@ use super::bound::bound;
 use super::cells::{Columns, Meaning, legend, model, sign};
 use super::proved::proved;
 use super::{Explained, formula};
-use crate::layout::show::colour::{Rgb, Shade};
 use crate::terminal::{FAINT, STRONG, Table, WIDTH, paint, wrapped};
+use tilewright_layout_cli::show::colour::{Rgb, Shade};
 
 /// Columns of a lane's name.
 const NAME: usize = 12;

@@ -9,7 +9,7 @@ use svg::node::element::{Circle, Group, Line, Path, Rectangle, Text, Title};
 use tilewright_emulator::EventKind;
 
 use super::scene::{Moment, Scene, Side, Span, word};
-use crate::page::{cut, document, lines, rectangle, wide};
+use tilewright_layout_cli::page::{cut, document, lines, rectangle, wide};
 
 const WIDTH: u64 = 520;
 const MARGIN: u64 = 12;

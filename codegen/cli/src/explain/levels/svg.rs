@@ -9,8 +9,8 @@ use svg::node::element::{Group, Text, Title};
 use tilewright_codegen::explain::levels::{Along, Has, Levels, Station, Within};
 
 use super::shown::{self, Grid, Register, Shown};
-use crate::layout::show::colour::{Shade, hex};
-use crate::page::{cut, document, lines, rectangle, wide};
+use tilewright_layout_cli::page::{cut, document, lines, rectangle, wide};
+use tilewright_layout_cli::show::colour::{Shade, hex};
 
 const WIDTH: u64 = 520;
 const MARGIN: u64 = 12;

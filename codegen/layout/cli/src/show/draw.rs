@@ -12,8 +12,8 @@ use tilewright_layout::{
 use super::banks::{self, Access};
 use super::colour::Shade;
 use super::picture::{Axis, Cell, MOST_CELLS, Panel, Picture, Place};
-use crate::layout::functions::one_atom;
-use crate::layout::value::{Tensor, Value};
+use crate::functions::one_atom;
+use crate::value::{Tensor, Value};
 
 /// Why a value has no picture.
 pub type Drawn<T> = std::result::Result<T, String>;

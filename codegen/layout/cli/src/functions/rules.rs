@@ -4,7 +4,7 @@ use tilewright_layout::{Comparison, cute_rule, disjoint_intervals, left_divisibl
 
 use super::arguments::give;
 use super::{Function, functions};
-use crate::layout::value::Value;
+use crate::value::Value;
 
 functions! {
     /// what CuTe C++ answers for a o b, right or wrong

@@ -8,7 +8,7 @@ use tilewright_layout::{
     Sym, TiledCopy, TiledMma, Tiler,
 };
 
-use crate::layout::value::{Tensor, Value};
+use crate::value::{Tensor, Value};
 
 /// Why a function gives nothing.
 #[derive(Debug, Clone, PartialEq)]
@@ -251,7 +251,7 @@ macro_rules! on_layout {
                 type $I = i64;
                 let $l = &all.inner;
                 let inner: tilewright_layout::Layout = $result;
-                Ok($crate::layout::value::Value::from(all.with_inner(inner)))
+                Ok($crate::value::Value::from(all.with_inner(inner)))
             }
             None => Ok(with_tensor!(&$args.tensor($at)?, $l, $I => $result.into())),
         }
@@ -269,7 +269,7 @@ macro_rules! on_part {
                 let (inner, offset): (tilewright_layout::Layout, i64) = $result;
                 let mut part = all.with_inner(inner);
                 part.offset = tilewright_layout::Int::try_add(&all.offset, &offset)?;
-                Ok($crate::layout::value::Value::from(part))
+                Ok($crate::value::Value::from(part))
             }
             None => Ok(with_tensor!(&$args.tensor($at)?, $l, $I => $result.into())),
         }

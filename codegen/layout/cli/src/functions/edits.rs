@@ -7,7 +7,7 @@ use tilewright_layout::{
 
 use super::arguments::{Stop, Taken, Unified, on_layout};
 use super::{Function, functions};
-use crate::layout::value::{Tensor, Value, with_tensor};
+use crate::value::{Tensor, Value, with_tensor};
 
 /// An edit of several layouts, brought to one kind first.
 macro_rules! joined {

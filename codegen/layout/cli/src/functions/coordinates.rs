@@ -7,7 +7,7 @@ use tilewright_layout::{
 
 use super::arguments::{Answer, Arguments, give, lift_slots, on_layout, on_part};
 use super::{Function, functions};
-use crate::layout::value::{Tensor, Value, with_tensor};
+use crate::value::{Tensor, Value, with_tensor};
 
 /// Longest list of values that is printed.
 const MOST_VALUES: i64 = 1 << 20;

@@ -13,7 +13,7 @@ use super::arguments::{
     Answer, Arguments, Unified, give, lift, lift_slots, lift_tiler, on_layout, on_part,
 };
 use super::{Function, functions};
-use crate::layout::value::{Tensor, Value, with_tensor};
+use crate::value::{Tensor, Value, with_tensor};
 
 /// By a tiler, on any layout.
 macro_rules! by_tiler {

@@ -7,7 +7,7 @@ use anstyle::{Color, RgbColor, Style};
 
 use super::colour::{Rgb, Shade};
 use super::picture::{Axis, Cell, Panel, Picture};
-use crate::terminal::{FAINT, STRONG, paint};
+use crate::style::{FAINT, STRONG, paint};
 
 /// The text.
 pub fn render(picture: &Picture) -> String {

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use tilewright_layout::{Basis, ComposedLayout, Error, Fact, Facts, Result as Algebra, Sym};
 
-use super::atoms;
+use super::atoms::{Atoms, NoAtoms};
 use super::expr::{self, Expr, Kind, Malformed};
 use super::functions::{self, Arguments, Function, Stop};
 use super::value::{Tensor, Value};
@@ -68,8 +68,8 @@ pub struct Called {
 /// # Errors
 ///
 /// The first part that is no expression or has no value.
-pub fn evaluate(text: &str) -> Result<Evaluated, Trouble> {
-    evaluate_given(text, Facts::default())
+pub fn evaluate(text: &str, atoms: &dyn Atoms) -> Result<Evaluated, Trouble> {
+    evaluate_given(text, Facts::default(), atoms)
 }
 
 /// Evaluates a text where those facts about its symbols are given.
@@ -77,11 +77,11 @@ pub fn evaluate(text: &str) -> Result<Evaluated, Trouble> {
 /// # Errors
 ///
 /// As [`evaluate`].
-pub fn evaluate_given(text: &str, facts: Facts) -> Result<Evaluated, Trouble> {
+pub fn evaluate_given(text: &str, facts: Facts, atoms: &dyn Atoms) -> Result<Evaluated, Trouble> {
     let expr = expr::parse(text)?;
     let mut session = Session {
         facts,
-        ..Session::default()
+        ..Session::with(atoms)
     };
     let value = session.value(&expr)?;
     let assumed = session.assumed;
@@ -122,9 +122,9 @@ pub fn facts(texts: &[String]) -> Result<Facts, String> {
 /// # Errors
 ///
 /// As [`evaluate`]; when the text is no call.
-pub fn outermost_call(text: &str) -> Result<Called, Trouble> {
+pub fn outermost_call(text: &str, atoms: &dyn Atoms) -> Result<Called, Trouble> {
     let expr = expr::parse(text)?;
-    let mut session = Session::default();
+    let mut session = Session::with(atoms);
     match &expr.kind {
         Kind::Call(name, parts) => {
             let function = session.function(name, parts, &expr.span)?;
@@ -159,7 +159,7 @@ pub fn written_composed(text: &str) -> Option<ComposedLayout> {
     let Kind::Chain(parts) = &expr.kind else {
         return None;
     };
-    let mut session = Session::default();
+    let mut session = Session::with(&NoAtoms);
     let is_written = matches!(
         &parts[..],
         [first, second, _] if matches!(session.value(first), Ok(Value::Swizzle(_)))
@@ -171,17 +171,25 @@ pub fn written_composed(text: &str) -> Option<ComposedLayout> {
     }
 }
 
-#[derive(Debug, Default)]
-struct Session {
+struct Session<'a> {
+    atoms: &'a dyn Atoms,
     facts: Facts,
     assumed: Vec<Fact>,
 }
 
-impl Session {
+impl Session<'_> {
+    fn with(atoms: &dyn Atoms) -> Session<'_> {
+        Session {
+            atoms,
+            facts: Facts::default(),
+            assumed: Vec::new(),
+        }
+    }
+
     fn value(&mut self, expr: &Expr) -> Result<Value, Trouble> {
         match &expr.kind {
             Kind::Literal(value) => Ok(value.as_ref().clone()),
-            Kind::Name(name) => named(name, &expr.span),
+            Kind::Name(name) => named(name, &expr.span, self.atoms),
             Kind::List(parts) => Ok(Value::List(self.values(parts)?)),
             Kind::Chain(parts) => self.chain(parts),
             Kind::Call(name, parts) => {
@@ -335,15 +343,15 @@ impl Session {
 }
 
 /// An atom of the catalogue, or a symbol.
-fn named(name: &str, span: &Range<usize>) -> Result<Value, Trouble> {
-    if let Some(atom) = atoms::find(name) {
+fn named(name: &str, span: &Range<usize>, atoms: &dyn Atoms) -> Result<Value, Trouble> {
+    if let Some(atom) = atoms.find(name) {
         return Ok(atom);
     }
     // The ids of atoms begin with their architecture; symbols of kernels are short.
     if name.starts_with("sm") && name.contains('_') {
         return Err(Trouble::Form(Malformed {
             span: span.clone(),
-            message: atoms::unknown(name),
+            message: atoms.unknown(name),
         }));
     }
     name.parse::<Sym>().map(Value::Symbol).map_err(|error| {

@@ -4,7 +4,7 @@ use tilewright_layout::{ComposedLayout, InverseLayout, Result, Swizzle};
 
 use super::arguments::give;
 use super::{Function, functions};
-use crate::layout::value::Value;
+use crate::value::Value;
 
 functions! {
     /// Sw<bits,base,shift>

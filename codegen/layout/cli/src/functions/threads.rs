@@ -7,7 +7,7 @@ use tilewright_layout::{
 
 use super::arguments::{Answer, Arguments, give, on_layout, on_part};
 use super::{Function, functions};
-use crate::layout::value::{Tensor, Value, with_tensor};
+use crate::value::{Tensor, Value, with_tensor};
 
 functions! {
     /// an instruction by its facts; TV layouts give m+M*k, n+N*k, m+M*n

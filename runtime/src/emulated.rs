@@ -226,7 +226,10 @@ impl EmulatorDevice {
     /// The error of a fault, which takes the device with it where faults do.
     fn faulted(&self, fault: Arc<Fault>) -> Error {
         if self.sticky_faults {
-            return self.watch.lose(fault);
+            return self.watch.lose(Arc::new(Fault {
+                is_sticky: true,
+                ..(*fault).clone()
+            }));
         }
         events::faulted(&fault);
         Error::Fault(fault)

@@ -87,6 +87,17 @@ pub enum Error {
         /// Each kernel with all of its refusals.
         skips: Vec<String>,
     },
+    /// The bundle has no kernel of a function that a program was compiled for: it is another one.
+    #[error(
+        "the bundle has no kernel of the function {function}, for which this program was \
+         compiled, among its {known}: open the bundle that the program's kernels are in"
+    )]
+    NoSuchFunction {
+        /// The function's hash.
+        function: String,
+        /// How many kernels the bundle has.
+        known: usize,
+    },
     /// Kernels that answer a query compute different things.
     #[error(
         "kernels of the bundle compute {} things that the query speaks of: {}; say the types of \
@@ -232,7 +243,7 @@ impl Error {
     /// emulator nothing until a fresh runtime is opened.
     pub fn is_lost(&self) -> bool {
         match self {
-            Error::Fault(fault) => matches!(fault.by, FoundBy::Driver { .. }),
+            Error::Fault(fault) => fault.is_sticky,
             Error::ContextLost { .. } | Error::ProcessLost { .. } => true,
             _ => false,
         }

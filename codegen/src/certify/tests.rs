@@ -1,7 +1,7 @@
 //! A certificate refuses what is wrong: each test breaks one thing of a right kernel.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod ahead;
+mod epilogue_loads;
 mod combined;
 mod curves;
 mod folds;

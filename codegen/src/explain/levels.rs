@@ -513,8 +513,11 @@ impl Maker<'_> {
                 let buffers = u32::try_from(roles.staging.buffers).unwrap_or(1);
                 ("staging buffer of a warpgroup", buffers)
             }
-            Some(roles) if roles.loads_ahead(operand) => {
-                let slots = roles.ahead.as_ref().map_or(1, |ahead| ahead.ring.stages);
+            Some(roles) if roles.is_epilogue_load(operand) => {
+                let slots = roles
+                    .epilogue_loads
+                    .as_ref()
+                    .map_or(1, |epilogue_loads| epilogue_loads.ring.stages);
                 ("slot", slots)
             }
             Some(_) => ("slot", self.plan.stages),

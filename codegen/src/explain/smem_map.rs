@@ -15,7 +15,7 @@ pub enum Use {
     /// An operand's tile in a slot or stage of the ring.
     Ring,
     /// An operand's tile that is loaded for the epilogue.
-    Ahead,
+    EpilogueLoads,
     /// Staging buffers of results.
     Staging,
     /// What warps hand on to one another of folds and sums.
@@ -48,7 +48,7 @@ pub struct Region {
 pub fn regions(plan: &Plan) -> Vec<Region> {
     let mut regions = ring(plan);
     if let Some(roles) = &plan.roles {
-        ahead(plan, roles, &mut regions);
+        epilogue_loads(plan, roles, &mut regions);
         staging(plan, roles, &mut regions);
         barriers(roles, &mut regions);
     }
@@ -101,7 +101,7 @@ fn ring(plan: &Plan) -> Vec<Region> {
             !plan
                 .roles
                 .as_ref()
-                .is_some_and(|roles| roles.loads_ahead(&tile.operand))
+                .is_some_and(|roles| roles.is_epilogue_load(&tile.operand))
         });
     let of_tile = |tile: &crate::plan::data::moves::SmemTile| {
         let name = plan.tile_name(&tile.operand, tile.plane);
@@ -117,14 +117,16 @@ fn ring(plan: &Plan) -> Vec<Region> {
     tiles.flat_map(of_tile).collect()
 }
 
-fn ahead(plan: &Plan, roles: &Roles, regions: &mut Vec<Region>) {
-    let Some(ahead) = &roles.ahead else { return };
+fn epilogue_loads(plan: &Plan, roles: &Roles, regions: &mut Vec<Region>) {
+    let Some(epilogue_loads) = &roles.epilogue_loads else {
+        return;
+    };
     let tiles = plan.smem.iter();
-    for tile in tiles.filter(|tile| roles.loads_ahead(&tile.operand)) {
-        regions.extend((0..ahead.ring.stages).map(|slot| Region {
-            offset_bytes: tile.offset_bytes + slot * ahead.slot_bytes,
+    for tile in tiles.filter(|tile| roles.is_epilogue_load(&tile.operand)) {
+        regions.extend((0..epilogue_loads.ring.stages).map(|slot| Region {
+            offset_bytes: tile.offset_bytes + slot * epilogue_loads.slot_bytes,
             bytes: tile.size_bytes,
-            purpose: Use::Ahead,
+            purpose: Use::EpilogueLoads,
             name: format!("ahead {slot} {}", tile.operand),
             slot: None,
         }));
@@ -191,10 +193,10 @@ fn barriers(roles: &Roles, regions: &mut Vec<Region>) {
     if let Some(at) = roles.turns_at {
         add(at, roles.consumers, "turn");
     }
-    if let Some(ahead) = &roles.ahead {
-        let count = 2 * ahead.ring.stages;
+    if let Some(epilogue_loads) = &roles.epilogue_loads {
+        let count = 2 * epilogue_loads.ring.stages;
         add(
-            ahead.ring.full_at(),
+            epilogue_loads.ring.full_at(),
             count,
             "full and empty, of what is loaded ahead,",
         );

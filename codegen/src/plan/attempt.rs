@@ -6,7 +6,7 @@ use crate::plan::data::model::Plan;
 use crate::plan::instructions::choose::Chooser;
 use crate::plan::instructions::synchronization;
 use crate::plan::limits::{keys_at_fault, overlapping_outputs, registers_and_smem};
-use crate::plan::supported::main_loops::{self, Way};
+use crate::plan::supported::main_loops::{self, MainLoop};
 use crate::plan::supported::{self, element_types};
 use crate::plan::values::{deterministic_sums, in_place};
 use crate::plan::{elementwise, gemm};
@@ -42,7 +42,7 @@ pub(super) fn attempt(point: &Point, catalogue: &Catalogue) -> Result<Plan> {
     if let (Some(plan), FormKind::Rows, true) =
         (&plan, point.spec.form(), chooser.violations.is_empty())
     {
-        main_loops::check(&point.spec, &mut chooser, Way::of_rows(plan));
+        main_loops::check(&point.spec, &mut chooser, MainLoop::of_rows(plan));
         main_loops::check_swizzles(&point.spec, &mut chooser, plan);
     }
     if let Some(plan) = &plan {

@@ -157,9 +157,9 @@ impl From<Error> for Failure {
             Error::Ambiguous { functions } | Error::ManyFunctions { functions, .. } => {
                 (TW_ERROR_AMBIGUOUS, listed("ambiguous", functions))
             }
-            Error::UnknownKernel { .. } | Error::UnknownWord { .. } => {
-                (TW_ERROR_UNKNOWN, Vec::new())
-            }
+            Error::UnknownKernel { .. }
+            | Error::UnknownWord { .. }
+            | Error::NoSuchFunction { .. } => (TW_ERROR_UNKNOWN, Vec::new()),
             Error::NoMemory { .. } | Error::HostMemory { .. } | Error::OutOfMemory { .. } => {
                 (TW_ERROR_MEMORY, Vec::new())
             }

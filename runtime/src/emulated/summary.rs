@@ -28,6 +28,7 @@ pub(crate) fn summarize(
             by: FoundBy::Emulator { findings },
             suspects: vec![work.clone()],
             earlier: 0,
+            is_sticky: false,
         }));
     }
     let warnings = report

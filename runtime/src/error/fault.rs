@@ -44,6 +44,9 @@ pub struct Fault {
     pub suspects: Vec<Work>,
     /// How many launches before those are not known any more.
     pub earlier: u64,
+    /// Whether the device's context is lost with it: always on a GPU, on the emulator where its
+    /// settings say that faults stick.
+    pub is_sticky: bool,
 }
 
 impl fmt::Display for Fault {

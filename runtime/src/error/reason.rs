@@ -47,7 +47,10 @@ impl Refusal {
             Refusal::Promise { .. } | Refusal::ExtraPromise { .. } => "promise",
             Refusal::CubinOnly { .. } => "cubin_only",
             Refusal::DType { .. } => "dtype",
-            Refusal::Rank { .. } | Refusal::Shape { .. } | Refusal::Packed { .. } => "shape",
+            Refusal::Rank { .. }
+            | Refusal::Axes { .. }
+            | Refusal::Shape { .. }
+            | Refusal::Packed { .. } => "shape",
             Refusal::NoStrides { .. } | Refusal::Strides { .. } => "strides",
             Refusal::Layout { .. } => "layout",
             Refusal::Assumption { .. } => "assumption",
@@ -96,6 +99,12 @@ impl Refusal {
                 shape,
                 ..
             } => Reason::of(operand).needs(needs).has(shape.len()),
+            Refusal::Axes {
+                operand,
+                needs,
+                has,
+                ..
+            } => Reason::of(operand).needs(needs).has(has),
             Refusal::Packed {
                 operand,
                 needs,

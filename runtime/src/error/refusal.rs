@@ -129,6 +129,18 @@ pub enum Refusal {
         /// The tensor's extents.
         shape: Vec<i64>,
     },
+    /// An operand is given with another number of axes than it has.
+    #[error("`{operand}` is given with {has} axes; the kernel takes {needs}: {layout}")]
+    Axes {
+        /// The operand.
+        operand: String,
+        /// Its layout.
+        layout: String,
+        /// Axes of the layout.
+        needs: usize,
+        /// Axes that were given.
+        has: usize,
+    },
     /// A tensor is not what a packed operand lies in.
     #[error(
         "`{operand}` is packed: its {} elements take one axis of {needs} and stride 1, as `pack` \

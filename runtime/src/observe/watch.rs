@@ -126,6 +126,7 @@ impl Watch {
         let fault = Arc::new(Fault {
             suspects: suspects.map(|entry| (*entry.work).clone()).collect(),
             earlier: under_way.earlier,
+            is_sticky: true,
             by: FoundBy::Driver {
                 call: call.to_owned(),
                 reason,

@@ -10,7 +10,7 @@ use tilewright_bundle::{DType, Kernel, Sha256Hex};
 
 use crate::cuda::CudaDevice;
 use crate::device::{Arg, Buffer, Device};
-use crate::error::Error;
+use crate::error::{Error, Refusal, refused};
 use crate::launch::fit::LaunchReport;
 use crate::launch::layout::Extents;
 use crate::launch::minimal_strides::without_gaps;
@@ -104,6 +104,7 @@ impl<'a> Call<'a> {
     /// # Errors
     /// As [`Call::launch`], but for the launch itself.
     pub fn select<'r>(&self, runtime: &'r Runtime) -> Result<Selection<'r>, Error> {
+        self.check(runtime)?;
         let addresses = self.addresses(runtime)?;
         runtime.usable_at(&self.query(), &self.problem(runtime), &addresses)
     }
@@ -161,6 +162,43 @@ impl<'a> Call<'a> {
     fn kernel<'r>(&self, runtime: &'r Runtime) -> Option<&'r Kernel> {
         let mut kernels = runtime.kernels().iter();
         kernels.find(|kernel| kernel.semantics.function == self.function)
+    }
+
+    /// Whether operands are of the function's types and have its axes.
+    fn check(&self, runtime: &Runtime) -> Result<(), Error> {
+        let function = self.function.to_string();
+        let kernel = self.kernel(runtime).ok_or_else(|| Error::NoSuchFunction {
+            function: function.clone(),
+            known: runtime.kernels().len(),
+        })?;
+        let mut refusals = Vec::new();
+        for operand in &kernel.semantics.operands {
+            let mut given = self.operands.iter();
+            let Some((_, given)) = given.find(|(name, _)| *name == operand.name) else {
+                continue;
+            };
+            if !given.dtypes.contains(&operand.dtype) {
+                let has: Vec<&str> = given.dtypes.iter().map(|dtype| dtype.text()).collect();
+                refusals.push(Refusal::DType {
+                    operand: operand.name.clone(),
+                    needs: operand.dtype,
+                    has: has.join(" or "),
+                });
+            }
+            let needs = operand.layout.rank();
+            if let Some(rank) = given.rank.filter(|rank| *rank != needs) {
+                refusals.push(Refusal::Axes {
+                    operand: operand.name.clone(),
+                    layout: operand.layout.text().to_owned(),
+                    needs,
+                    has: rank,
+                });
+            }
+        }
+        match refusals.is_empty() {
+            true => Ok(()),
+            false => Err(refused(kernel, refusals)),
+        }
     }
 
     /// The problem with the strides of operands that have none of their own.
@@ -225,6 +263,7 @@ impl<'a> Call<'a> {
         runtime: &'r Runtime,
         device: &CudaDevice,
     ) -> Result<(&'r Kernel, Prepared), Error> {
+        self.check(runtime)?;
         let (problem, addresses) = (self.problem(runtime), self.addresses(runtime)?);
         let mut placed: Vec<Placed<'_>> = Vec::new();
         for (operand, (name, address)) in self.operands.iter().zip(&addresses) {
@@ -249,6 +288,7 @@ impl<'a> Call<'a> {
     }
 
     fn launch_on_buffers(self, runtime: &Runtime) -> Result<(&Kernel, LaunchReport), Error> {
+        self.check(runtime)?;
         let (query, problem) = (self.query(), self.problem(runtime));
         let device = runtime.device();
         let mut copies: Vec<(&str, Buffer)> = Vec::new();

@@ -2,6 +2,8 @@
 
 use std::marker::PhantomData;
 
+use tilewright_bundle::DType;
+
 use crate::device::Buffer;
 use crate::typed::array::Array;
 use crate::typed::element::Element;
@@ -28,6 +30,10 @@ pub(super) struct Given<'a> {
     /// Bytes from the memory's start to the first element.
     pub at_bytes: u64,
     pub strides: Option<Vec<i64>>,
+    /// The element types of operands that it may be.
+    pub dtypes: &'static [DType],
+    /// Its axes; none of what lies in an order of its own.
+    pub rank: Option<usize>,
 }
 
 /// An operand that a kernel reads, of so many axes.
@@ -52,11 +58,13 @@ pub struct Packed<'a, T> {
     values: PhantomData<T>,
 }
 
-fn at_start(memory: Memory<'_>) -> Given<'_> {
+fn at_start<T: Element>(memory: Memory<'_>) -> Given<'_> {
     Given {
         memory,
         at_bytes: 0,
         strides: None,
+        dtypes: T::DTYPES,
+        rank: None,
     }
 }
 
@@ -97,13 +105,16 @@ macro_rules! strided {
 
             fn of(memory: Memory<'a>) -> Self {
                 $operand {
-                    given: at_start(memory),
+                    given: at_start::<T>(memory),
                     values: PhantomData,
                 }
             }
 
             pub(super) fn into_given(self) -> Given<'a> {
-                self.given
+                Given {
+                    rank: Some(RANK),
+                    ..self.given
+                }
             }
         }
     };
@@ -143,7 +154,7 @@ macro_rules! made_from {
         impl<'a, T: Element $(, const $rank: usize)?> From<$from> for $operand<'a, T $(, $rank)?> {
             fn from($value: $from) -> Self {
                 $operand {
-                    given: at_start($memory),
+                    given: at_start::<T>($memory),
                     values: PhantomData,
                 }
             }

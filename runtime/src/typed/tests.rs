@@ -102,9 +102,32 @@ fn what_does_not_fit_is_refused_before_anything_runs() {
     assert!(told.contains("no use on the emulator"), "{told}");
     let unknown = Call::new(&"0".repeat(64)).launch(&runtime);
     assert!(
-        matches!(unknown, Err(Error::NothingFits { .. })),
+        matches!(unknown, Err(Error::NoSuchFunction { .. })),
         "{unknown:?}"
     );
+    assert!(!unknown.unwrap_err().is_request());
+}
+
+#[test]
+fn types_and_axes_are_those_of_the_function() {
+    let (runtime, function) = runtime(copy_kernel("copy_f32@plain-1"), COPY);
+    let (halves, mut rows) = ([f16::ONE; 2 * 8], vec![0.0f32; 8]);
+    let call = Call::new(&function).extent("m", 1).extent("n", 8);
+    let call = call.input::<f16, 2>("s", In::from(&halves[..]));
+    let refused = call.output::<f32, 1>("d", Out::from(&mut rows));
+    let Err(Error::Refused { refusals, .. }) = refused.launch(&runtime) else {
+        unreachable!("another type is launched")
+    };
+    let told: Vec<String> = refusals.iter().map(ToString::to_string).collect();
+    assert!(
+        told[0].contains("f16") && told[0].contains("f32"),
+        "{told:?}"
+    );
+    assert!(
+        told[1].contains("is given with 1 axes; the kernel takes 2"),
+        "{told:?}"
+    );
+    assert!(rows.iter().all(|value| *value == 0.0));
 }
 
 #[test]

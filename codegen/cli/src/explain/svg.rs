@@ -306,7 +306,7 @@ fn look(span: &Span) -> (String, String) {
 fn ink(region: &Region) -> String {
     match region.purpose {
         Use::Ring => of_slot(region.slot),
-        Use::Ahead => "#b9d3c2".into(),
+        Use::EpilogueLoads => "#b9d3c2".into(),
         Use::Staging => "#c9ced9".into(),
         Use::Scratch => "#d8c9a3".into(),
         Use::Barriers => "#1f2430".into(),

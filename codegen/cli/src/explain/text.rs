@@ -275,7 +275,7 @@ fn smem(regions: &[Region]) -> String {
         }
         let ink = match region.purpose {
             Use::Ring => '█',
-            Use::Ahead => '▒',
+            Use::EpilogueLoads => '▒',
             Use::Staging => '▓',
             Use::Scratch => '░',
             Use::Barriers => '▏',

@@ -45,10 +45,10 @@ const PARITY: &str = "{ name: parity, is: int }";
 #[test]
 fn the_newest_of_the_architecture_is_found() {
     let both = format!("{BARRIER}, {PARITY}");
-    let turned = format!("{PARITY}, {BARRIER}");
+    let transposed = format!("{PARITY}, {BARRIER}");
     let text = wait("first", "min_sm: 80", &both)
-        + &wait("second", "min_sm: 90, exact: true", &turned)
-        + &wait("third", "min_sm: 90", &turned);
+        + &wait("second", "min_sm: 90, exact: true", &transposed)
+        + &wait("third", "min_sm: 90", &transposed);
     let catalogue = Catalogue::read(&[("a", &text)]).unwrap();
     let found = |arch| {
         let atom = catalogue.sync(WAIT, Arch::parse(arch).unwrap());

@@ -22,7 +22,7 @@ const BOX_GRANULE: i128 = 16;
 
 /// How an access is kept inside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum Proof {
     /// By tests on its path.
     Tests,
     /// By its count of valid bytes.
@@ -47,7 +47,7 @@ impl Limits<'_> {
         known: &mut Known<'_>,
         atom: &Atom,
         args: &[Arg],
-    ) -> Result<Vec<Way>, String> {
+    ) -> Result<Vec<Proof>, String> {
         let mut ways = Vec::new();
         for arg in args {
             match arg {
@@ -56,7 +56,7 @@ impl Limits<'_> {
                 }
                 Arg::TensorMap(map) if atom.copy.is_some() => {
                     self.boxes(known, atom, args, *map)?;
-                    ways.push(Way::Map);
+                    ways.push(Proof::Map);
                 }
                 _ => {}
             }
@@ -70,7 +70,7 @@ impl Limits<'_> {
         atom: &Atom,
         args: &[Arg],
         address: &Address,
-    ) -> Result<Way, String> {
+    ) -> Result<Proof, String> {
         let Base::Param(param) = address.base else {
             return Err("a global address has no pointer".into());
         };
@@ -88,7 +88,7 @@ impl Limits<'_> {
                 let behind = "what scratch memory has behind it";
                 shown(known, PATIENT, &left, behind)?;
             }
-            return Ok(Way::Scratch);
+            return Ok(Proof::Scratch);
         }
         let operand = self.plan.operand(&name);
         let operand = operand.ok_or_else(|| format!("there is no operand {name}"))?;
@@ -110,7 +110,7 @@ impl Limits<'_> {
         let Some(valid) = valid else {
             let all = Poly::constant(most);
             let one = (operand, address);
-            return (self.element(known, one, &offset, (&all, most))).map(|()| Way::Tests);
+            return (self.element(known, one, &offset, (&all, most))).map(|()| Proof::Tests);
         };
         let over = valid.scaled(-1).plus_constant(most);
         natural(known, &valid, "its count of valid bytes")?;
@@ -122,7 +122,7 @@ impl Limits<'_> {
         let valid = known.settled(&valid);
         let inside = self.element(known, (operand, address), &offset, (&valid, most));
         known.leave(scope);
-        inside.map(|()| Way::Size)
+        inside.map(|()| Proof::Size)
     }
 
     /// Shows that so many bytes at that place, of at most so many, are elements of the operand: the

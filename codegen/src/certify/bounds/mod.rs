@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use crate::ir::thread::program::{Arg, BinOp, Expr, IntType, Program, Stmt, VarId};
 use crate::ir::thread::text;
 use crate::plan::data::model::Plan;
-use access::{Limits, Way};
+use access::{Limits, Proof};
 use poly::{Poly, Range};
 use prove::ORDINARY;
 use terms::{Cond, Known, Value};
@@ -125,10 +125,10 @@ impl Walk<'_> {
                 })?;
                 for way in ways {
                     *match way {
-                        Way::Tests => &mut self.guards.by_predicate,
-                        Way::Size => &mut self.guards.by_size,
-                        Way::Map => &mut self.guards.by_map,
-                        Way::Scratch => &mut self.guards.by_scratch,
+                        Proof::Tests => &mut self.guards.by_predicate,
+                        Proof::Size => &mut self.guards.by_size,
+                        Proof::Map => &mut self.guards.by_map,
+                        Proof::Scratch => &mut self.guards.by_scratch,
                     } += 1;
                 }
             }

@@ -3,7 +3,7 @@
 //! The operand's patterns of some columns, all its padded rows, lie in a row. What is multiplied by
 //! the bytes of those is the number of columns' patterns; the rest is the place among the rows.
 
-use super::access::{Limits, Way, natural};
+use super::access::{Limits, Proof, natural};
 use super::poly::{Mono, Poly, TermId};
 use super::terms::Known;
 use crate::atoms::model::Atom;
@@ -20,7 +20,7 @@ impl Limits<'_> {
         (atom, args): (&Atom, &[Arg]),
         (operand, copy): (&Operand, &BoxCopy),
         offset: &Poly,
-    ) -> Result<Way, String> {
+    ) -> Result<Proof, String> {
         let at = atom.operands.iter().position(|one| one.name == "bytes");
         let bytes = match at.and_then(|at| args.get(at)) {
             Some(Arg::Int(bytes)) => known.int(bytes),
@@ -54,7 +54,7 @@ impl Limits<'_> {
         let left = padded.scaled(unit).plus(-1, &place).plus(-1, &bytes);
         let what = format!("what {rows} has behind the bytes moved");
         natural(known, &left, &what)?;
-        Ok(Way::Tests)
+        Ok(Proof::Tests)
     }
 }
 

@@ -27,8 +27,8 @@ pub(in crate::certify) fn check(
             .and_then(|()| check_copy(plan, copy))
             .map_err(|message| refuse(format!("{name}: {message}"), plan.to_string()))?;
         if copy.hop == Hop::G2s {
-            let ahead = roles.loads_ahead(&copy.operand);
-            bytes[usize::from(ahead)] += elements * u64::from(copy.dtype.bytes());
+            let epilogue_loads = roles.is_epilogue_load(&copy.operand);
+            bytes[usize::from(epilogue_loads)] += elements * u64::from(copy.dtype.bytes());
         }
         steps.push(StepCertificate {
             step: name,
@@ -40,8 +40,11 @@ pub(in crate::certify) fn check(
             sectors_ideal: None,
         });
     }
-    let ahead = roles.ahead.as_ref().map(|ahead| ahead.ring);
-    for (bytes, ring) in bytes.into_iter().zip([Some(roles.ring), ahead]) {
+    let epilogue_loads = roles
+        .epilogue_loads
+        .as_ref()
+        .map(|epilogue_loads| epilogue_loads.ring);
+    for (bytes, ring) in bytes.into_iter().zip([Some(roles.ring), epilogue_loads]) {
         let waits = ring.map_or(0, |ring| ring.bytes);
         if bytes != u64::from(waits) {
             let message =
@@ -64,18 +67,18 @@ fn check_packed(plan: &Plan, copy: &BoxCopy) -> std::result::Result<(), String> 
     let tile = plan.smem_tile(&copy.operand).ok_or_else(missing)?;
     let extents = <[i64; 2]>::try_from(plan.tile_of(operand));
     let extents = extents.map_err(|tile| format!("patterns of {} axes", tile.len()))?;
-    let turned = |mut at: [i64; 2]| {
-        if operand.turned {
+    let transposed = |mut at: [i64; 2]| {
+        if operand.transposed {
             at.reverse();
         }
         at
     };
-    let cuts = turned([order.tile()[0], order.tile()[1]]);
+    let cuts = transposed([order.tile()[0], order.tile()[1]]);
     if extents[0] % cuts[0] != 0 || extents[1] % cuts[1] != 0 {
         return Err(format!("its tile is no whole patterns of {cuts:?}"));
     }
     let bytes = i64::from(copy.dtype.bytes());
-    let in_memory = |at: [i64; 2]| order.offset(&turned(extents), &turned(at));
+    let in_memory = |at: [i64; 2]| order.offset(&transposed(extents), &transposed(at));
     for place in copy.all_places() {
         let first = in_memory(place.coord);
         for row in 0..copy.box_extents[0] {

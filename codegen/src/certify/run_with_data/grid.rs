@@ -94,9 +94,9 @@ impl Grid {
         let width = used.map_or(0, |last| last + 1);
         lines.truncate(width);
         let all = lines.iter().any(|line| is_poison(line));
-        let mut turned = Vec::with_capacity(depth * width);
+        let mut transposed = Vec::with_capacity(depth * width);
         for step in 0..depth {
-            turned.extend(lines.iter().filter_map(|line| line.get(step)));
+            transposed.extend(lines.iter().filter_map(|line| line.get(step)));
         }
         for (row, factors) in taken {
             let sums = self.line_mut([row as i64, columns.start as i64], columns.len())?;
@@ -104,7 +104,7 @@ impl Grid {
                 sums.fill(0.0);
             }
             if all || !is_zero(factors) {
-                add_products(sums.get_mut(..width)?, factors, &turned);
+                add_products(sums.get_mut(..width)?, factors, &transposed);
             }
         }
         Some(())

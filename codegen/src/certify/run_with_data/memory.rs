@@ -15,7 +15,7 @@ use super::output::Output;
 use super::problem::Problem;
 use super::regions::Regions;
 use super::work::Portion;
-use crate::ir::tile::{Full, Kernel, Op, PipeId, Place, Share, Start, Sync, Tile, TileId, View};
+use crate::ir::tile::{Full, Kernel, Op, PipeId, Place, Slice, Start, Sync, Tile, TileId, View};
 use crate::plan::data::model::Plan;
 
 /// Who has a tile.
@@ -65,7 +65,7 @@ pub(super) struct Memory<'k, 'r> {
     /// them in.
     combining: HashMap<Key, u32>,
     /// What is folded so far, and the share that comes next, by what it is folded into.
-    folding: HashMap<Key, (Share, Vec<f64>)>,
+    folding: HashMap<Key, (Slice, Vec<f64>)>,
     /// What is to be added up, by member and how it is combined: whether threads still hold it, the
     /// work tile, and what they fold it in.
     adding: BTreeMap<(usize, usize), (bool, usize, TileId)>,

@@ -13,17 +13,17 @@ const UNKNOWN: [f64; 2] = [f64::NEG_INFINITY, f64::INFINITY];
 
 /// What an operand has at one place of its outer modes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Slice {
+pub(super) struct Matrix {
     /// Its number among the operands.
     pub operand: usize,
     /// The place, counted along its axes of outer modes, the last fastest.
     pub place: usize,
 }
 
-impl Slice {
+impl Matrix {
     /// That plane, of one whose first plane this is.
-    pub fn of_plane(self, plane: i64) -> Slice {
-        Slice {
+    pub fn of_plane(self, plane: i64) -> Matrix {
+        Matrix {
             place: self.place + plane as usize,
             ..self
         }
@@ -36,7 +36,7 @@ pub(super) struct Output {
     /// Its name.
     pub name: String,
     /// Which part of which operand it is.
-    pub slice: Slice,
+    pub slice: Matrix,
     /// Coordinates of its first element along all axes of the operand.
     pub first: Vec<i64>,
     /// Its extents, along the coordinates of its tile.

@@ -12,7 +12,7 @@ use tilewright_formula::{Expr, ExprKind, Formula, Scalar, ValueType};
 
 use super::draw::{drawn, hashed};
 use super::grid::Grid;
-use super::output::{Limits, Output, Slice};
+use super::output::{Limits, Matrix, Output};
 use super::sizes::{Extents, point};
 use super::tables::{self, Table};
 use super::terms::Terms;
@@ -182,7 +182,7 @@ impl Problem {
             let along = |mode: Option<usize>| named(Some(plan.modes.get(mode?)?));
             Output {
                 name: operand.name.clone(),
-                slice: Slice {
+                slice: Matrix {
                     operand: number,
                     place,
                 },
@@ -269,10 +269,10 @@ impl Problem {
     }
 
     /// What an operand has where an entry of a table says; none where it lies outside.
-    pub fn looked_up(&self, slice: Slice, entry: f64) -> Option<Slice> {
+    pub fn looked_up(&self, slice: Matrix, entry: f64) -> Option<Matrix> {
         let entry = entry as i64;
         let inside = (0..*self.looked_into.get(slice.operand)?).contains(&entry);
-        inside.then(|| Slice {
+        inside.then(|| Matrix {
             place: slice.place + entry as usize,
             ..slice
         })
@@ -280,28 +280,28 @@ impl Problem {
 
     /// What the operand of that number has at those coordinates of the outer modes, at the first
     /// entry of a table where one looks into it.
-    pub fn slice(&self, operand: usize, outer: &[i64]) -> Slice {
+    pub fn slice(&self, operand: usize, outer: &[i64]) -> Matrix {
         let own = self.outer.get(operand).into_iter().flatten();
         let place = own.fold(0, |place, mode| {
             // The first plane, where it is not said.
             place * self.places_along(*mode) + outer.get(*mode).copied().unwrap_or(0)
         });
         let entries = self.looked_into.get(operand).copied().unwrap_or(1);
-        Slice {
+        Matrix {
             operand,
             place: (place * entries) as usize,
         }
     }
 
     /// Elements of an input.
-    pub fn input(&self, slice: Slice) -> Result<&Grid, String> {
+    pub fn input(&self, slice: Matrix) -> Result<&Grid, String> {
         let places = self.inputs.get(slice.operand);
         let input = places.and_then(|places| places.get(slice.place));
         input.ok_or_else(|| "loads what is no input".into())
     }
 
     /// An output.
-    pub fn output(&mut self, slice: Slice) -> Result<&mut Output, String> {
+    pub fn output(&mut self, slice: Matrix) -> Result<&mut Output, String> {
         let mut outputs = self.outputs.iter_mut();
         let output = outputs.find(|one| one.slice == slice);
         output.ok_or_else(|| "stores into an input".into())

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::grid::Run;
 use crate::error::Error;
-use crate::ir::tile::{Kernel, Place, Share, TileId, WHOLE};
+use crate::ir::tile::{Kernel, Place, Slice, TileId, WHOLE};
 use crate::plan::copies::partition::{self, Partition};
 use crate::plan::copies::thread_digits::Part;
 use crate::plan::data::model::Plan;
@@ -53,7 +53,7 @@ impl<'k> Regions<'k> {
     pub fn of_copy(
         &mut self,
         number: usize,
-        share: Share,
+        share: Slice,
         block: Option<u32>,
         member: u32,
     ) -> Result<Rc<[Run]>, String> {
@@ -86,7 +86,7 @@ impl<'k> Regions<'k> {
     pub fn of_registers(
         &mut self,
         tile: TileId,
-        share: Share,
+        share: Slice,
         member: u32,
     ) -> Result<Rc<[Run]>, String> {
         let asked = Asked::Held(tile, [share.0, share.1]);
@@ -101,7 +101,7 @@ impl<'k> Regions<'k> {
     pub fn of_products(
         &mut self,
         acc: TileId,
-        share: Share,
+        share: Slice,
         member: u32,
     ) -> Result<Rc<[Run]>, String> {
         if share == WHOLE {

@@ -53,7 +53,7 @@ impl Terms {
                     stride: Stride::Const(0),
                 };
                 operand.axes = names.iter().map(axis).collect();
-                operand.turned = false;
+                operand.transposed = false;
                 operand.block = None;
             }
         }

@@ -4,7 +4,7 @@ use super::interpret::{drop_op, once, one};
 use super::pipeline::{judge, planned};
 use crate::certify::{self, computed_of};
 use crate::ir::thread::program::{Expr, IntType, Stmt};
-use crate::ir::tile::{Bounds, CombineId, CopyId, Kernel, Op, Share, View};
+use crate::ir::tile::{Bounds, CombineId, CopyId, Kernel, Op, Slice, View};
 use crate::plan::data::model::Plan;
 use crate::{ir, lower};
 
@@ -120,7 +120,7 @@ pub(super) const FAULTS: [(&str, usize, Fault); 11] = [
     ("one share for another", 2, |_, kernel| {
         one(kernel, |op| match op {
             Op::Combine { share, .. } if share.1 > 1 => {
-                *share = Share((share.0 + 1) % share.1, share.1);
+                *share = Slice((share.0 + 1) % share.1, share.1);
                 true
             }
             _ => false,

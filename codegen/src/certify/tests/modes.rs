@@ -176,11 +176,11 @@ const MORE: &[&str] = &[
 
 /// The line of an operand, contiguous along its last axis, or its first where it is turned; other
 /// strides have names, or are constants.
-fn operand(text: &str, (turned, constant): (bool, usize)) -> String {
+fn operand(text: &str, (transposed, constant): (bool, usize)) -> String {
     let mut words = text.split(' ');
     let (name, dtype) = (words.next().unwrap(), words.next().unwrap());
     let modes: Vec<&str> = words.collect();
-    let contiguous = match turned && dtype != "s4" && dtype != "e4m3" {
+    let contiguous = match transposed && dtype != "s4" && dtype != "e4m3" {
         true => 0,
         false => modes.len().saturating_sub(1),
     };
@@ -202,7 +202,7 @@ fn operand(text: &str, (turned, constant): (bool, usize)) -> String {
 #[derive(Clone, Copy, Default)]
 struct Lie {
     /// Operands that are turned, by bits.
-    turned: u32,
+    transposed: u32,
     /// Where the strides of the first operand begin among the constant ones; 0 for names.
     constant: usize,
 }
@@ -213,7 +213,7 @@ fn text(case: &Case, arch: &str, ([rows, columns], lie): ([i64; 2], Lie), more: 
     let operands: String = operands
         .map(|(at, one)| {
             let constant = if at == 0 { lie.constant } else { 0 };
-            operand(one, (lie.turned >> at & 1 == 1, constant))
+            operand(one, (lie.transposed >> at & 1 == 1, constant))
         })
         .collect();
     let modes = match case.constant {
@@ -284,14 +284,20 @@ fn drawn_folds_over_several_modes_are_certified_or_refused() {
     );
     let texts = (0..DRAWN).map(|_| {
         let drawn = any.new_tree(&mut runner).unwrap().current();
-        let (case, arch, rows, columns, (turned, constant), more) = drawn;
+        let (case, arch, rows, columns, (transposed, constant), more) = drawn;
         let tile = [1 << rows, (1 << columns) * if more == 3 { 3 } else { 1 }];
         let constant = constant.saturating_sub(CONSTANT.len());
         let arch = ["sm_75", "sm_86", "sm_90"][arch];
         text(
             &CASES[case],
             arch,
-            (tile, Lie { turned, constant }),
+            (
+                tile,
+                Lie {
+                    transposed,
+                    constant,
+                },
+            ),
             MORE[more],
         )
     });

@@ -18,7 +18,7 @@ use crate::plan::data::moves::BoxCopy;
 use crate::plan::data::values::Order;
 use crate::plan::data::warp_roles::Ring;
 use crate::plan::work_tiles::Work;
-pub use view::{AddUp, Share, Stage, View, WHOLE};
+pub use view::{AddUp, Slice, Stage, View, WHOLE};
 
 /// A tile of the kernel: index into [`Kernel::tiles`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -269,7 +269,7 @@ pub enum Op {
         /// Predication.
         bounds: Bounds,
         /// Which of its atoms.
-        share: Share,
+        share: Slice,
     },
     /// Gives every element of a tile in registers a value: computed of the same elements of other
     /// tiles, which repeat along modes that they have one element of.
@@ -281,7 +281,7 @@ pub enum Op {
         /// What is computed.
         element: Arc<Element>,
         /// Which of the destination's registers.
-        share: Share,
+        share: Slice,
     },
     /// Folds a tile along the mode that the destination has one element of, for all its threads:
     /// each thread its own values, share after share, and hands on what it has with the last.
@@ -295,7 +295,7 @@ pub enum Op {
         /// Elements past the extents take no part.
         bounds: Bounds,
         /// Which of the source's registers.
-        share: Share,
+        share: Slice,
     },
     /// Combines every element of a tile with what is folded so far of those at its place.
     Accumulate {
@@ -325,7 +325,7 @@ pub enum Op {
         /// Elements past the extents take no part.
         bounds: Bounds,
         /// Which of the source's registers.
-        share: Share,
+        share: Slice,
     },
     /// Adds up in a fixed order what threads have handed on, or still hold, of elements of outputs:
     /// the warps of a tile, then the tiles, whose last one adds the sums to what the outputs hold.
@@ -342,7 +342,7 @@ pub enum Op {
         /// Where the sums begin.
         start: Start,
         /// Which of its atoms.
-        share: Share,
+        share: Slice,
     },
     /// Orders what the threads and engines do.
     Sync(Sync),

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::ir::tile::{
     Across, AddUp, Bounds, CombineId, CopyId, End, Engine, FoldId, Full, Kernel, Op, Pipe, PipeId,
-    Place, Share, Stage, Start, Sync, Team, Tile, TileId, Trips, View,
+    Place, Slice, Stage, Start, Sync, Team, Tile, TileId, Trips, View,
 };
 use crate::plan::data::values::Order;
 use crate::plan::work_tiles::{Cluster, Work};
@@ -308,11 +308,11 @@ impl fmt::Display for Bounds {
     }
 }
 
-impl fmt::Display for Share {
+impl fmt::Display for Slice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Share(_, 1) => Ok(()),
-            Share(part, parts) => write!(f, ", share {part} of {parts}"),
+            Slice(_, 1) => Ok(()),
+            Slice(part, parts) => write!(f, ", share {part} of {parts}"),
         }
     }
 }

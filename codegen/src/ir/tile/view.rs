@@ -64,16 +64,16 @@ pub struct AddUp {
 
 /// Part `.0` of `.1` equal shares of an operation's atoms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Share(pub u32, pub u32);
+pub struct Slice(pub u32, pub u32);
 
-impl Share {
+impl Slice {
     /// Which of so many it takes.
     pub fn of(self, count: usize) -> std::ops::Range<usize> {
-        let Share(part, parts) = self;
+        let Slice(part, parts) = self;
         let [from, to] = [part, part + 1].map(|end| count * end as usize / parts.max(1) as usize);
         from..to
     }
 }
 
 /// The operation as a whole.
-pub const WHOLE: Share = Share(0, 1);
+pub const WHOLE: Slice = Slice(0, 1);

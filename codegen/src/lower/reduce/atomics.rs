@@ -9,7 +9,7 @@ use crate::arch::WARP;
 use crate::error::Result;
 use crate::ir::thread::expr::{and, eq, int, le};
 use crate::ir::thread::program::{Expr, IntType, Reg, Scalar, Stmt};
-use crate::ir::tile::{Bounds, CombineId, CopyId, Share, View};
+use crate::ir::tile::{Bounds, CombineId, CopyId, Slice, View};
 use crate::lower::reduce::fold::{Folding, groups, identity};
 use crate::lower::{Lowering, bug};
 use crate::plan::data::combining::Combining;
@@ -41,7 +41,7 @@ impl<'p> Lowering<'p> {
         to: View,
         [from, held]: [View; 2],
         (by, CombineId(number)): (CopyId, CombineId),
-        (bounds, share): (Bounds, Share),
+        (bounds, share): (Bounds, Slice),
     ) -> Result<Vec<Stmt>> {
         let combining = self.plan.combinings().nth(number);
         let missing = || bug(self.plan, format!("no way to combine {number}"));
@@ -214,17 +214,17 @@ pub(in crate::lower) fn lane_masks(lanes: i64) -> impl Iterator<Item = i64> {
 
 /// Shares of a copy of so many elements that are of those numbers, which go up: one share where
 /// they are all, or lie as those of equal shares do; else one of each.
-fn shares_of(done: &[(usize, Reg)], all: usize) -> Vec<Share> {
+fn shares_of(done: &[(usize, Reg)], all: usize) -> Vec<Slice> {
     let (Some((first, _)), len) = (done.first(), done.len()) else {
         return Vec::new();
     };
     let in_a_row = (*first..).zip(done).all(|(at, (number, _))| at == *number);
     if in_a_row && first % len == 0 && all.is_multiple_of(len) {
-        return vec![Share((first / len) as u32, (all / len) as u32)];
+        return vec![Slice((first / len) as u32, (all / len) as u32)];
     }
     let each = done
         .iter()
-        .map(|(number, _)| Share(*number as u32, all as u32));
+        .map(|(number, _)| Slice(*number as u32, all as u32));
     each.collect()
 }
 

@@ -8,7 +8,7 @@ use std::ops::Range;
 use crate::error::Result;
 use crate::ir::thread::expr::{int, le, mul, sub};
 use crate::ir::thread::program::{Expr, IntType, Reg, Scalar, Stmt};
-use crate::ir::tile::{Bounds, FoldId, Share, TileId, View};
+use crate::ir::tile::{Bounds, FoldId, Slice, TileId, View};
 use crate::lower::{Lowering, bug};
 use crate::plan::data::folds::{Combination, FoldPlan};
 use crate::plan::instructions::casts::bits;
@@ -28,7 +28,7 @@ impl<'p> Lowering<'p> {
         &mut self,
         [from, to]: [View; 2],
         FoldId(number): FoldId,
-        (bounds, share): (Bounds, Share),
+        (bounds, share): (Bounds, Slice),
     ) -> Result<Vec<Stmt>> {
         let plan = self.plan;
         let (_, fold) = self.fold_of(number)?;

@@ -12,7 +12,7 @@ use crate::atoms::model::{Atom, OperandKind, Space};
 use crate::error::Result;
 use crate::ir::thread::expr::{add, and};
 use crate::ir::thread::program::{Address, Arg, Expr, IntType, Reg, Stmt};
-use crate::ir::tile::{Bounds, CopyId, Share, Stage, TileId, View};
+use crate::ir::tile::{Bounds, CopyId, Slice, Stage, TileId, View};
 use crate::lower::threads::address::{GmemTile, smem_address};
 use crate::lower::threads::bounds::inside;
 use crate::lower::threads::gathered::Table;
@@ -70,7 +70,7 @@ impl<'p> Lowering<'p> {
         by: CopyId,
         [src, dst]: [View; 2],
         bounds: Bounds,
-        share: Share,
+        share: Slice,
     ) -> Result<Vec<Stmt>> {
         let plan = self.plan;
         let (step, parts) = match by {

@@ -4,7 +4,7 @@ use crate::element::{Code, Element, Slot};
 use crate::error::Result;
 use crate::ir::thread::expr::{add, int};
 use crate::ir::thread::program::{Expr, ParamId, Reg, Scalar, Stmt};
-use crate::ir::tile::{Share, TileId, View};
+use crate::ir::tile::{Slice, TileId, View};
 use crate::lower::threads::element;
 use crate::lower::{Lowering, bug};
 use tilewright_formula::ExprKind;
@@ -16,7 +16,7 @@ impl Lowering<'_> {
         to: View,
         from: &[View],
         element: &Element,
-        share: Share,
+        share: Slice,
     ) -> Result<Vec<Stmt>> {
         if from.is_empty() && element.value.kind == ExprKind::Integer(0) {
             return Ok(vec![Stmt::Zero(self.registers(to)?)]);

@@ -3,7 +3,7 @@
 use crate::atoms::model::{Atom, OperandKind};
 use crate::error::Result;
 use crate::ir::thread::program::{Arg, Reg, Stmt};
-use crate::ir::tile::{Place, Share, TileId, View};
+use crate::ir::tile::{Place, Slice, TileId, View};
 use crate::lower::threads::fragment::Fragment;
 use crate::lower::{Lowering, bug, call};
 
@@ -47,7 +47,7 @@ impl Lowering<'_> {
         &mut self,
         acc: TileId,
         [a, b]: [View; 2],
-        share: Share,
+        share: Slice,
     ) -> Result<Vec<Stmt>> {
         let plan = self.plan;
         let mma = plan

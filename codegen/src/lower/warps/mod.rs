@@ -34,7 +34,7 @@ pub(super) struct RoleState {
     /// Where the role is in the ring.
     pub(super) ring: At,
     /// Where it is in what is loaded ahead.
-    ahead: At,
+    epilogue_loads: At,
     /// Parity of the phase in which this consumer's turn comes (pingpong).
     turn: Option<VarId>,
     /// The trip along k.
@@ -99,7 +99,7 @@ impl Lowering<'_> {
             place,
             cluster,
             ring: NOWHERE,
-            ahead: NOWHERE,
+            epilogue_loads: NOWHERE,
             turn: None,
             trip: int(0),
         });
@@ -194,11 +194,11 @@ impl Lowering<'_> {
             parity: self.builder.state(at, IntType::I32, int(parity)),
         };
         let ring = begin(["slot", "parity"]);
-        let ahead = match self
+        let epilogue_loads = match self
             .plan
             .roles
             .as_ref()
-            .and_then(|roles| roles.ahead.as_ref())
+            .and_then(|roles| roles.epilogue_loads.as_ref())
         {
             Some(_) => begin(["slot_ahead", "parity_ahead"]),
             None => NOWHERE,
@@ -212,7 +212,7 @@ impl Lowering<'_> {
             None
         };
         if let Some(state) = &mut self.role_state {
-            (state.ring, state.ahead, state.turn) = (ring, ahead, turn);
+            (state.ring, state.epilogue_loads, state.turn) = (ring, epilogue_loads, turn);
         }
         self.team = Some(team);
         Ok(())
@@ -288,7 +288,7 @@ impl Lowering<'_> {
         let state = self.role()?;
         Ok(match pipe.every {
             Every::Trip => state.ring,
-            Every::WorkTile => state.ahead,
+            Every::WorkTile => state.epilogue_loads,
         })
     }
 

@@ -116,8 +116,8 @@ impl Lowering<'_> {
     /// Bytes from a pipe's first slot to the one that the role is at.
     pub(in crate::lower) fn slot_offset(&self, pipe: &Pipe) -> Result<Expr> {
         let slot = Expr::Var(self.at(pipe)?.slot);
-        let bytes = match (pipe.every, &self.roles_of()?.ahead) {
-            (Every::WorkTile, Some(ahead)) => ahead.slot_bytes,
+        let bytes = match (pipe.every, &self.roles_of()?.epilogue_loads) {
+            (Every::WorkTile, Some(epilogue_loads)) => epilogue_loads.slot_bytes,
             _ => self.plan.stage_bytes,
         };
         Ok(mul(slot, int(i64::from(bytes))))

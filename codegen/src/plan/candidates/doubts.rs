@@ -8,6 +8,8 @@
 
 use crate::arch::{ARCHES, Arch};
 use crate::atoms;
+use crate::atoms::model::Atom;
+use crate::dtype::DType;
 use crate::error::{Error, Problem, Result, Violation};
 use crate::plan::attempt::attempt;
 use crate::plan::candidates::alternatives::plans;
@@ -25,6 +27,9 @@ use crate::spec::keys::model::{Auto, FormKind, Point, Role, Schedule, Spec};
 const SWIZZLE: &str = "slow-swizzle";
 /// Keys by which a product is not what its tensor cores do fastest.
 const MMA: &str = "slow-mma";
+
+/// The shape of what one thread multiplies.
+const ALONE: [i64; 3] = [1; 3];
 
 /// Bytes of the rows of the widest swizzle of tensor maps.
 const WIDEST_ROWS: u32 = 128;
@@ -161,7 +166,8 @@ fn slow_mma(point: &Point, plan: &Plan) -> Result<Option<Doubt>> {
     let chooser = Chooser::of(point, atoms::catalogue()?);
     let could = |arch: Arch| chooser.multiplies_smem_of(arch, [spec.accumulator, a, b]);
     if !could(spec.arch) {
-        return Ok(of_arch(spec, mma, could));
+        let types = [spec.accumulator, a, b];
+        return Ok(of_arch(spec, mma, could).or_else(|| of_threads(point, mma, types)));
     }
     let without = |keys: &[String]| {
         let freed = keys.iter().fold(spec.clone(), |spec, key| left(spec, key));
@@ -249,6 +255,38 @@ fn of_arch(spec: &Spec, mma: &MmaPlan, could: impl Fn(Arch) -> bool) -> Option<D
     let help = format!(
         "use {other}; where newer GPUs are to run it as well, \
          `pipeline: {{ schedule: multistage }}` says so"
+    );
+    Some(Doubt { violation, help })
+}
+
+/// An instruction of tensor cores that is taken where it is named, of a product that threads
+/// multiply themselves.
+fn of_threads(point: &Point, mma: &MmaPlan, types: [DType; 3]) -> Option<Doubt> {
+    let facts = |atom: &Atom| atom.mma.as_ref().map(|facts| (facts.mnk, facts.types));
+    let (ALONE, _) = facts(&mma.atom)? else {
+        return None;
+    };
+    let mut atoms = atoms::catalogue().ok()?.iter();
+    let named = atoms.find(|atom| {
+        let fits = facts(atom).is_some_and(|(mnk, of)| mnk != ALONE && of[..3] == types);
+        let with = || {
+            let mut spec = point.spec.clone();
+            spec.mma.atom = Auto::Given(atom.id.clone());
+            planned(point, spec)
+        };
+        fits && atom.runs_on(point.spec.arch) && with().is_some()
+    })?;
+    let message = format!(
+        "threads multiply by {}, not tensor cores, which take operands that are contiguous along \
+         the summed mode by themselves",
+        mma.atom.id
+    );
+    let mut violation = Violation::new(MMA, message);
+    violation.keys.push("cta_tile".to_owned());
+    let help = format!(
+        "write `mma: {{ atom: {} }}`, or layouts that are contiguous along it; where it is meant, \
+         `mma: {{ atom: {} }}` says so",
+        named.id, mma.atom.id
     );
     Some(Doubt { violation, help })
 }

@@ -108,7 +108,7 @@ impl Plan {
             Some(copy) => self.patterns(operand, copy)?,
             None => rows(operand)?,
         };
-        if operand.turned {
+        if operand.transposed {
             order.shape.reverse();
             order.stride.reverse();
             order.multiple.reverse();

@@ -124,8 +124,11 @@ impl Plan {
     pub fn box_copies(&self) -> impl Iterator<Item = &BoxCopy> {
         let roles = self.roles.iter();
         roles.flat_map(|roles| {
-            let ahead = roles.ahead.iter().flat_map(|ahead| &ahead.loads);
-            roles.loads.iter().chain(ahead).chain(&roles.store)
+            let epilogue_loads = roles
+                .epilogue_loads
+                .iter()
+                .flat_map(|epilogue_loads| &epilogue_loads.loads);
+            roles.loads.iter().chain(epilogue_loads).chain(&roles.store)
         })
     }
 

@@ -38,7 +38,7 @@ pub struct Ring {
 /// Tiles of what an epilogue reads, which the producer loads while the main loop runs: a slot for
 /// each set of consumers, filled once for each work tile.
 #[derive(Clone, Debug)]
-pub struct Ahead {
+pub struct EpilogueLoads {
     /// The loads.
     pub loads: Vec<BoxCopy>,
     /// Its slots.
@@ -93,7 +93,7 @@ pub struct Roles {
     /// The ring of tiles of a and b.
     pub ring: Ring,
     /// What is loaded for the epilogue by boxes.
-    pub ahead: Option<Ahead>,
+    pub epilogue_loads: Option<EpilogueLoads>,
     /// Who may use the tensor cores (pingpong): a barrier for each consumer.
     pub turns_at: Option<u32>,
 }
@@ -131,8 +131,11 @@ impl Roles {
 
 impl Roles {
     /// Whether boxes bring an operand for the epilogue.
-    pub fn loads_ahead(&self, operand: &str) -> bool {
-        let mut loads = self.ahead.iter().flat_map(|ahead| &ahead.loads);
+    pub fn is_epilogue_load(&self, operand: &str) -> bool {
+        let mut loads = self
+            .epilogue_loads
+            .iter()
+            .flat_map(|epilogue_loads| &epilogue_loads.loads);
         loads.any(|load| load.operand == operand)
     }
 

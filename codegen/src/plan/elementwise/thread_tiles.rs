@@ -290,10 +290,10 @@ fn check_operands(
         let Some((operand, hop)) = found else {
             continue;
         };
-        let turned = (vector_width::contiguous(spec, operand)).is_some_and(|own| own != along);
+        let transposed = (vector_width::contiguous(spec, operand)).is_some_and(|own| own != along);
         let staged = is_staged(spec, flow, at, (along, ctas));
         // What is turned and not staged comes element by element whatever vectors are.
-        if turned && !staged {
+        if transposed && !staged {
             continue;
         }
         all += 1;

@@ -25,7 +25,7 @@ use crate::plan::limits::registers_and_smem::{
     check_blocks, check_fragments, check_registers, check_smem, check_threads,
 };
 use crate::plan::smem::swizzle_search::placed_bytes;
-use crate::plan::supported::main_loops::{self, Way};
+use crate::plan::supported::main_loops::{self, MainLoop};
 use crate::plan::undecided::undecided;
 use crate::plan::values::deterministic_sums;
 use crate::spec::keys::model::{Auto, CopyPath, Operand, Point, Role, Schedule, Spec, Stride};
@@ -50,7 +50,7 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
         if !arch_has_roles(spec, chooser) {
             return Ok(None);
         }
-        main_loops::check(spec, chooser, Way::Specialized);
+        main_loops::check(spec, chooser, MainLoop::Specialized);
         warp_specialized::plan(point, chooser, &mut plan, [a, b, d])?;
         computed(spec, chooser, &mut plan)?;
         warp_specialized::place(spec, chooser, &mut plan);
@@ -59,9 +59,9 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
     }
     let multistage = wants_multistage(spec, chooser, a, b);
     let way = if multistage {
-        Way::Multistage
+        MainLoop::Multistage
     } else {
-        Way::Synchronous
+        MainLoop::Synchronous
     };
     main_loops::check(spec, chooser, way);
     plan.stages = stages(spec, chooser, [a, b], multistage);

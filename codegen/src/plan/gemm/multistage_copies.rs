@@ -142,7 +142,7 @@ fn fragment_copy(
     let swizzle = spec.swizzle.get(name).cloned().unwrap_or_default();
     let lies = Lies {
         contiguous,
-        turned: false,
+        transposed: false,
     };
     let planned = |chooser: &mut Chooser<'_>, atom: &Arc<Atom>| {
         let Some(tiled) = into_fragment(chooser, plan, mma, operand, tile, atom)? else {

@@ -168,7 +168,7 @@ const NEEDS: &[Need] = &[
     Need {
         of: "an operand of the epilogue by boxes (copy)",
         instead: "its g2r",
-        when: |plan| with(plan, |roles| roles.ahead.is_some()),
+        when: |plan| with(plan, |roles| roles.epilogue_loads.is_some()),
         facts: &[
             SyncFacts::of(Act::Meet, Scope::Warp),
             SyncFacts::of(Act::MbarrierArrive, Scope::Cta),

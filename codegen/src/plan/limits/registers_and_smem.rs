@@ -27,9 +27,9 @@ pub(in crate::plan) fn check_smem(chooser: &mut Chooser<'_>, plan: &Plan) {
         let barriers = roles.map_or(0, |_| 2 * BARRIER_BYTES);
         let each = plan.stage_bytes.saturating_add(barriers).max(1);
         let fixed = (plan.smem_bytes).saturating_sub(each.saturating_mul(plan.stages));
-        let ahead = roles.and_then(|roles| roles.ahead.as_ref());
-        let past_smem = ahead.map_or(String::new(), |ahead| {
-            let loads = ahead.loads.iter().map(|load| &load.operand);
+        let epilogue_loads = roles.and_then(|roles| roles.epilogue_loads.as_ref());
+        let past_smem = epilogue_loads.map_or(String::new(), |epilogue_loads| {
+            let loads = epilogue_loads.loads.iter().map(|load| &load.operand);
             let paths: Vec<String> = loads.map(|name| format!("copy.{name}.g2r")).collect();
             format!(
                 ", or {}, which loads past shared memory",
@@ -71,8 +71,8 @@ pub(in crate::plan) fn check_threads(spec: &Spec, chooser: &mut Chooser<'_>, thr
                 format!("threads {asked} is not what the tiled mma has: use {threads} or auto")
             }
             Auto::Auto => format!(
-                "threads {asked} is what no atoms side by side that cut this cta_tile have: use \
-                 auto"
+                "threads {asked} is not what the {threads} of the atoms side by side are that the \
+                 plan takes first: use auto"
             ),
         };
         chooser.violate("threads", message);
@@ -294,13 +294,13 @@ pub(in crate::plan) fn check_flow_registers(chooser: &mut Chooser<'_>, plan: &mu
 /// Most registers that what is turned takes on its way into shared memory, of what its node takes.
 fn staging_registers(flow: &Flow, held: impl Fn(usize) -> i64) -> i64 {
     let nodes = flow.nodes.iter().enumerate();
-    let turned = nodes.filter(|(_, node)| matches!(node.staged, Some(Staged::Turned(_))));
+    let transposed = nodes.filter(|(_, node)| matches!(node.staged, Some(Staged::Turned(_))));
     // What leaves one by one has a register each.
     let of = |(at, node): (usize, &Node)| {
         let bits = i64::from(node.dtype.bits());
         held(at) * (REGISTER_BITS / bits).max(1)
     };
-    turned.map(of).max().unwrap_or(0)
+    transposed.map(of).max().unwrap_or(0)
 }
 
 /// Whether an operand's elements come from global memory each alone.

@@ -141,7 +141,7 @@ pub(in crate::plan) struct Lies {
     /// The mode along which elements are neighbours.
     pub contiguous: usize,
     /// Whether it is filled across that mode, as what is transposed is.
-    pub turned: bool,
+    pub transposed: bool,
 }
 
 /// Layouts to try: the user's swizzle, or without one, as the tile lies, a few pitches, or every
@@ -149,7 +149,10 @@ pub(in crate::plan) struct Lies {
 fn candidates(
     dtype: DType,
     tile: [i64; 2],
-    Lies { contiguous, turned }: Lies,
+    Lies {
+        contiguous,
+        transposed,
+    }: Lies,
     swizzle: &Auto<Swizzle>,
 ) -> Result<Vec<ComposedLayout>> {
     let extent = tile[contiguous];
@@ -160,12 +163,12 @@ fn candidates(
         )?]);
     }
     let mut layouts = Vec::new();
-    let pads: &[i64] = match turned || contiguous == 0 {
+    let pads: &[i64] = match transposed || contiguous == 0 {
         true => &[0, 1, 2, 4, 8],
         false => &[0],
     };
     // Rows of what is turned begin at whole words, so that all warps meet the same banks.
-    let unit = match turned {
+    let unit = match transposed {
         true => (4 / i64::from(dtype.bytes())).max(1),
         false => 1,
     };
@@ -177,14 +180,14 @@ fn candidates(
             identity,
         )?);
     }
-    if turned || contiguous == 1 {
+    if transposed || contiguous == 1 {
         let mut pitches = vec![extent];
         // Swizzles of rows that are no power of two long do not reach all banks.
-        if turned && !extent.cast_unsigned().is_power_of_two() {
+        if transposed && !extent.cast_unsigned().is_power_of_two() {
             pitches.push(extent.cast_unsigned().next_power_of_two().cast_signed());
         }
         for pitch in pitches {
-            for swizzle in swizzles(dtype, turned)? {
+            for swizzle in swizzles(dtype, transposed)? {
                 layouts.push(bank_conflicts::tile_layout(
                     tile, contiguous, pitch, swizzle,
                 )?);
@@ -196,11 +199,11 @@ fn candidates(
 
 /// Swizzles of a row of 128 bytes: of units of 16 bytes first, which keep all vectors whole, then
 /// of wider ones, then of narrower ones, which keep narrow vectors whole.
-fn swizzles(dtype: DType, turned: bool) -> Result<Vec<Swizzle>> {
+fn swizzles(dtype: DType, transposed: bool) -> Result<Vec<Swizzle>> {
     let log2 = |bytes: u32| i64::from((bytes / dtype.bytes()).max(1).ilog2());
     let (row, unit) = (log2(128), log2(16));
     // What is turned has neighbours a vector of rows apart.
-    let most = if turned { 9 } else { 6 };
+    let most = if transposed { 9 } else { 6 };
     let mut swizzles = Vec::new();
     for base in (unit..row).chain((log2(4)..unit).rev()) {
         for bits in 1..=row - base {

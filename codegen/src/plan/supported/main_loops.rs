@@ -12,7 +12,7 @@ use crate::spec::keys::model::{Auto, Passes, Role, Spec};
 
 /// A way of making a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::plan) enum Way {
+pub(in crate::plan) enum MainLoop {
     /// Maps.
     Mapped,
     /// Folds, with maps of their results.
@@ -25,12 +25,12 @@ pub(in crate::plan) enum Way {
     Specialized,
 }
 
-impl Way {
+impl MainLoop {
     /// The way of a kernel without products.
-    pub fn of_rows(plan: &Plan) -> Way {
+    pub fn of_rows(plan: &Plan) -> MainLoop {
         match plan.folds().next() {
-            Some(_) => Way::Folded,
-            None => Way::Mapped,
+            Some(_) => MainLoop::Folded,
+            None => MainLoop::Mapped,
         }
     }
 }
@@ -40,7 +40,7 @@ struct Row {
     /// The key; `{a}` stands for the name of the operand of that role.
     key: &'static str,
     /// Ways that do not read it.
-    unread: &'static [Way],
+    unread: &'static [MainLoop],
     /// Only where that key has that value.
     when: Option<(&'static str, &'static str)>,
     /// Values that say what those ways do anyway.
@@ -51,11 +51,16 @@ struct Row {
     way_out: &'static str,
 }
 
-const ROWWISE: &[Way] = &[Way::Mapped, Way::Folded];
-const UNFOLDED: &[Way] = &[Way::Mapped];
-const ALIKE: &[Way] = &[Way::Synchronous, Way::Multistage];
-const SPECIALIZED: &[Way] = &[Way::Specialized];
-const PAST_SMEM: &[Way] = &[Way::Mapped, Way::Folded, Way::Synchronous, Way::Multistage];
+const ROWWISE: &[MainLoop] = &[MainLoop::Mapped, MainLoop::Folded];
+const UNFOLDED: &[MainLoop] = &[MainLoop::Mapped];
+const ALIKE: &[MainLoop] = &[MainLoop::Synchronous, MainLoop::Multistage];
+const SPECIALIZED: &[MainLoop] = &[MainLoop::Specialized];
+const PAST_SMEM: &[MainLoop] = &[
+    MainLoop::Mapped,
+    MainLoop::Folded,
+    MainLoop::Synchronous,
+    MainLoop::Multistage,
+];
 
 const ROLES: &str = "warp-specialized kernels";
 const TAKE_ROLES: &str = "use arch sm_90a and pipeline.schedule cooperative";
@@ -65,7 +70,7 @@ const ELEMENTS: &str = "kernels that load element by element";
 const STORED_BOXES: &str = "results that leave through shared memory, as those of warp-specialized \
                             kernels do";
 
-const fn row(key: &'static str, unread: &'static [Way], why: [&'static str; 2]) -> Row {
+const fn row(key: &'static str, unread: &'static [MainLoop], why: [&'static str; 2]) -> Row {
     let [purpose, way_out] = why;
     Row {
         key,
@@ -89,7 +94,7 @@ impl Row {
         }
     }
 
-    fn refuses(&self, way: Way, said: &[(String, String)], value: &str) -> bool {
+    fn refuses(&self, way: MainLoop, said: &[(String, String)], value: &str) -> bool {
         let has = |(key, value): (&str, &str)| said.iter().any(|(k, v)| k == key && v == value);
         self.unread.contains(&way) && !self.but.contains(&value) && self.when.is_none_or(has)
     }
@@ -125,12 +130,12 @@ static ROWS: &[Row] = &[
     row("copy.{b}.g2r", SPECIALIZED, [ELEMENTS, TAKE_ALIKE]),
     row(
         "copy.{a}.g2r",
-        &[Way::Multistage],
+        &[MainLoop::Multistage],
         [ELEMENTS, "take copy.{b}.g2s away"],
     ),
     row(
         "copy.{b}.g2r",
-        &[Way::Multistage],
+        &[MainLoop::Multistage],
         [ELEMENTS, "take copy.{a}.g2s away"],
     ),
     row(
@@ -170,7 +175,7 @@ static ROWS: &[Row] = &[
 ];
 
 /// Notes what the spec says that its way does not read.
-pub(in crate::plan) fn check(spec: &Spec, chooser: &mut Chooser<'_>, way: Way) {
+pub(in crate::plan) fn check(spec: &Spec, chooser: &mut Chooser<'_>, way: MainLoop) {
     let said = spec.said();
     let several = matches!(
         spec.scheduler.passes,
@@ -257,20 +262,20 @@ pub(in crate::plan) fn check_swizzles(spec: &Spec, chooser: &mut Chooser<'_>, pl
 }
 
 /// Notes what the spec says of shared memory about operands of an epilogue that stay out of it.
-fn beside(spec: &Spec, chooser: &mut Chooser<'_>, way: Way, said: &[(String, String)]) {
-    for operand in spec.operands.iter().filter(|one| one.role == Role::Beside) {
+fn beside(spec: &Spec, chooser: &mut Chooser<'_>, way: MainLoop, said: &[(String, String)]) {
+    for operand in spec.operands.iter().filter(|one| one.role == Role::Extra) {
         let name = &operand.name;
         let through = [Hop::G2s, Hop::S2r].map(|hop| (name.as_str(), hop.name()));
         let of_slots = |key: &str| hop_of(key).is_some_and(|hop| through.contains(&hop));
         let asked = said.iter().any(|(key, _)| of_slots(key));
         for (key, value) in said {
             let swizzled = *key == format!("swizzle.{name}") && value != "none";
-            let message = if of_slots(key) && way != Way::Specialized {
+            let message = if of_slots(key) && way != MainLoop::Specialized {
                 format!(
                     "{key} is for what boxes bring to the epilogue of {ROLES}: {}, or leave it out",
                     way_out(chooser, TAKE_ROLES)
                 )
-            } else if swizzled && !(asked && way == Way::Specialized) {
+            } else if swizzled && !(asked && way == MainLoop::Specialized) {
                 format!(
                     "{key} is for what boxes bring to the epilogue of {ROLES}: name \
                      copy.{name}.g2s, or leave it out"

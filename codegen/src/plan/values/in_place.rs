@@ -138,7 +138,7 @@ fn lie_alike(one: &Operand, other: &Operand) -> bool {
             .collect::<Vec<_>>()
     };
     let (own, of_other) = (strides(one), strides(other));
-    one.turned == other.turned
+    one.transposed == other.transposed
         && own.len() == of_other.len()
         && own
             .iter()

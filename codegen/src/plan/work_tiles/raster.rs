@@ -106,7 +106,7 @@ fn curve<N: Index>(hoist: &mut impl Names<N>, mut at: N, side: i64) -> [N; 2] {
         let right = N::div(quarter.clone(), N::int(2));
         let down = N::and(N::xor(quarter, right.clone()), N::int(1));
         let (right, down) = (hoist.name("right", right), hoist.name("down", down));
-        let turned = N::eq(down.clone(), N::int(0));
+        let transposed = N::eq(down.clone(), N::int(0));
         let flipped = N::eq(right.clone(), N::int(1));
         let flip = |x: &N| {
             N::select(
@@ -116,8 +116,8 @@ fn curve<N: Index>(hoist: &mut impl Names<N>, mut at: N, side: i64) -> [N; 2] {
             )
         };
         let (new_row, new_column) = (
-            N::select(turned.clone(), flip(&column), row.clone()),
-            N::select(turned, flip(&row), column.clone()),
+            N::select(transposed.clone(), flip(&column), row.clone()),
+            N::select(transposed, flip(&row), column.clone()),
         );
         row = hoist.name("row", N::add(new_row, N::mul(down, N::int(scale))));
         column = hoist.name("column", N::add(new_column, N::mul(right, N::int(scale))));

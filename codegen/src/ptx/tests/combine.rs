@@ -106,12 +106,12 @@ fn numbers_are_combined_in_any_order() {
             assert!(right, "{there:x} and {first:x} give {found:x}");
         }
         // The smaller of the opposite numbers.
-        let turned: Vec<u32> = words.iter().map(|bits| bits ^ 1 << 31).collect();
+        let transposed: Vec<u32> = words.iter().map(|bits| bits ^ 1 << 31).collect();
         let order = WarpOrder::RoundRobin;
         let found = combined(
             (Reduction::Min, DType::F32),
             there ^ 1 << 31,
-            &turned,
+            &transposed,
             order,
         );
         let right = if nan {

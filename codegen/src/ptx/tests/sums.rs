@@ -39,14 +39,14 @@ fn outputs(made: (&str, u32), turn: (u32, u32), order: WarpOrder) -> [Vec<u32>; 
     let at = text.find(", %ctaid.x;").unwrap();
     let register = text[..at].rsplit_once('%').unwrap().1;
     let end = at + ", %ctaid.x;".len();
-    let turned = format!(
+    let transposed = format!(
         "{}\nmul.lo.u32 %{register}, %{register}, {times};\n\
          add.u32 %{register}, %{register}, {plus};\n\
          rem.u32 %{register}, %{register}, {TILES};\n{}",
         &text[..end],
         &text[end..]
     );
-    let module = Module::parse(&turned).unwrap();
+    let module = Module::parse(&transposed).unwrap();
     let mut memory = Memory::new();
     let count = (M * LDX) as u32;
     // Exponents far apart, so that another order gives other bits.

@@ -29,7 +29,7 @@ pub enum Role {
     /// What is read where there is no product.
     Source,
     /// What is read beside the factors of a product: a bias, a scale, a table.
-    Beside,
+    Extra,
     /// What is written.
     Output,
 }

@@ -24,7 +24,7 @@ pub struct Operand {
     /// another, which a plan may replace by tiles.
     pub packed: bool,
     /// Whether its formula has its two axes the other way round.
-    pub turned: bool,
+    pub transposed: bool,
     /// The axis that tells its planes apart, and where its formula has it.
     pub plane: Option<(usize, Axis)>,
     /// The input that it may take the place of, where it is an output.
@@ -93,7 +93,7 @@ impl Operand {
 
     /// Its axes in the order of its formula, those of its planes and of blocks among them.
     pub fn formula_axes(&self) -> Vec<&Axis> {
-        let mut axes: Vec<&Axis> = match self.turned {
+        let mut axes: Vec<&Axis> = match self.transposed {
             true => self.axes.iter().rev().collect(),
             false => self.axes.iter().collect(),
         };

@@ -44,7 +44,7 @@ pub(in crate::spec) struct OperandShape {
     /// The table that looks into each of its axes; none where there are no more.
     pub tables: Vec<Option<String>>,
     /// Whether the kernel has its two modes the other way round.
-    pub turned: bool,
+    pub transposed: bool,
     /// Which of its modes tells planes apart.
     pub plane: Option<usize>,
     /// Which of its modes is that of blocks of a product's columns.
@@ -203,7 +203,7 @@ fn role(formula: &Formula, form: &Form, operand: usize) -> Role {
     match factors.iter().position(|one| one.operand == Some(operand)) {
         Some(0) => Role::A,
         Some(_) => Role::B,
-        None => Role::Beside,
+        None => Role::Extra,
     }
 }
 
@@ -224,7 +224,7 @@ fn is_turned(formula: &Formula, form: &Form, operand: usize, modes: &[&String]) 
         Role::A => [m, k],
         Role::B => [n, k],
         Role::Output => [m, n],
-        Role::Source | Role::Beside => return false,
+        Role::Source | Role::Extra => return false,
     };
     match modes {
         [first, second] => wanted == [Some(second.as_str()), Some(first.as_str())],
@@ -241,14 +241,14 @@ impl Shape {
             let operands = operands.map(|(at, operand)| {
                 let (_, role, [first, second]) = wanted.iter().find(|(one, ..)| *one == at)?;
                 let modes = matrix(&formula, at)?;
-                let turned = modes == [*second, *first];
-                let fits = turned || modes == [*first, *second];
+                let transposed = modes == [*second, *first];
+                let fits = transposed || modes == [*first, *second];
                 fits.then(|| OperandShape {
                     name: operand.name.clone(),
                     role: *role,
                     modes: modes.map(str::to_owned).to_vec(),
                     tables: Vec::new(),
-                    turned,
+                    transposed,
                     plane: None,
                     block: None,
                 })
@@ -277,7 +277,7 @@ impl Shape {
                 OperandShape {
                     name: operand.name.clone(),
                     role,
-                    turned: is_turned(&formula, form, at, &own),
+                    transposed: is_turned(&formula, form, at, &own),
                     modes,
                     tables: tables.map(|table| table.map(name)).collect(),
                     plane,
@@ -318,9 +318,9 @@ impl Shape {
             let operands = shape.operands.iter();
             operands.map(|one| (one.name.clone(), one.role)).collect()
         };
-        let turned = self.operands.iter().any(|one| one.turned);
+        let transposed = self.operands.iter().any(|one| one.transposed);
         let same = |default: &Shape| {
-            !turned
+            !transposed
                 && default.kernel == self.kernel
                 && default.tile == self.tile
                 && operands(default) == operands(self)

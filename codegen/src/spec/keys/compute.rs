@@ -119,11 +119,11 @@ fn listed(tree: &Node, signature: &Signature, parsed: &Tree) -> Shape {
         name: operand.name.clone(),
         role: match assigned(&operand.name) {
             true => Role::Output,
-            false => Role::Beside,
+            false => Role::Extra,
         },
         modes: operand.axes.iter().map(ToString::to_string).collect(),
         tables: Vec::new(),
-        turned: false,
+        transposed: false,
         plane: None,
         block: None,
     };

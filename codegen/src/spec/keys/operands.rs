@@ -92,7 +92,7 @@ impl Reader<'_> {
             Some(taken.swap_remove(found))
         };
         let (plane, block) = (take(shape.plane), take(shape.block));
-        if shape.turned {
+        if shape.transposed {
             axes.reverse();
         }
         Some(Operand {
@@ -101,7 +101,7 @@ impl Reader<'_> {
             role: shape.role,
             axes,
             packed,
-            turned: shape.turned,
+            transposed: shape.transposed,
             plane,
             over,
             block,
@@ -187,7 +187,7 @@ impl Reader<'_> {
             let rows = Stride::Named(self.value_name(format!("ld{}", shape.name)));
             let strides = [rows, Stride::Const(1)];
             let mut strides = strides[MOST_PACKED - rank..].to_vec();
-            if shape.turned {
+            if shape.transposed {
                 strides.reverse();
             }
             return Some(strides);

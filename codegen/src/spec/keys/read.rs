@@ -204,8 +204,10 @@ impl Reader<'_> {
                  {form}",
                 other.name
             );
+            // Where the formula may not be what is meant, the key is not what is wrong.
+            let help = self.doubt().unwrap_or_else(or_near);
             self.problems
-                .add("wrong-form", &entry.key_span, message, or_near());
+                .add("wrong-form", &entry.key_span, message, help);
         } else {
             let message = format!(
                 "unknown key `{}`; known are {}",
@@ -216,6 +218,13 @@ impl Reader<'_> {
             self.problems
                 .add("unknown-key", &entry.key_span, message, help);
         }
+    }
+
+    /// What the formula is warned of, with its help.
+    fn doubt(&self) -> Option<String> {
+        let (formula, _) = &**self.shape.formula.as_ref()?;
+        let first = tilewright_formula::doubtful(formula).into_iter().next()?;
+        Some(format!("{}: {}", first.message, first.help?))
     }
 
     /// The text of a scalar.

@@ -29,6 +29,11 @@ fn like_arch(word: &str) -> Option<String> {
     }
     let digits: String = word.chars().filter(char::is_ascii_digit).collect();
     let sm: u32 = digits.parse().ok().filter(|sm| *sm >= 20)?;
+    // What is written for one architecture alone: `sm90a`.
+    let exact = ARCHES.iter().find(|arch| arch.exact && arch.sm == sm);
+    if let (Some(exact), true) = (exact, word.ends_with(['a', 'A'])) {
+        return Some(format!("use `{exact}`"));
+    }
     let portable = || ARCHES.iter().filter(|arch| !arch.exact);
     let newest = portable().rfind(|arch| arch.sm <= sm);
     let oldest = portable().next();

@@ -97,7 +97,7 @@ fn shape(spec: &Spec) -> Shape {
             .map(|axis| axis.mode.clone())
             .collect(),
         tables: operand.axes.iter().map(|axis| axis.table.clone()).collect(),
-        turned: false,
+        transposed: false,
         plane: None,
         block: None,
     };

@@ -12,7 +12,7 @@ use super::{Key, Memory, Mode};
 use crate::arch::WARP;
 use crate::dtype::DType;
 use crate::error::Error;
-use crate::ir::tile::{AddUp, Bounds, CombineId, CopyId, Place, Share, TileId, View};
+use crate::ir::tile::{AddUp, Bounds, CombineId, CopyId, Place, Slice, TileId, View};
 use crate::plan::copies::partition::{self, Partition};
 use crate::plan::data::combining::{Combining, Have, InOrder, fold_of, in_any_order};
 use crate::plan::data::moves::Step;
@@ -25,7 +25,7 @@ impl<'k> Memory<'k, '_> {
         at: usize,
         (to, [from, held]): (View, [View; 2]),
         (by, how): (CopyId, CombineId),
-        (bounds, share): (Bounds, Share),
+        (bounds, share): (Bounds, Slice),
     ) -> Result<(), String> {
         let dtype = self.fits(at, (to, [from, held]), (by, how))?;
         let key = self.in_registers(at, from)?;

@@ -11,7 +11,7 @@ use super::registers::OUTSIDE;
 use super::{Key, Memory, Mode};
 use crate::dtype::DType;
 use crate::element::Element;
-use crate::ir::tile::{Bounds, FoldId, Held, Place, Share, TileId, View, WHOLE};
+use crate::ir::tile::{Bounds, FoldId, Held, Place, Slice, TileId, View, WHOLE};
 use crate::plan::data::folds::FoldPlan;
 
 /// What the leaves of a value are that are no elements of tiles.
@@ -39,7 +39,7 @@ impl<'k> Memory<'k, '_> {
         machine: &Machine<'k>,
         at: usize,
         (from, to): (&[View], View),
-        (element, share): (&Element, Share),
+        (element, share): (&Element, Slice),
     ) -> Result<(), String> {
         let to = self.in_registers(at, to)?;
         let from = from.iter().map(|view| self.in_registers(at, *view));
@@ -305,7 +305,7 @@ impl<'k> Memory<'k, '_> {
         machine: &Machine<'k>,
         at: usize,
         views: [View; 2],
-        (number, bounds, share): (FoldId, Bounds, Share),
+        (number, bounds, share): (FoldId, Bounds, Slice),
     ) -> Result<(), String> {
         let Folding {
             fold,
@@ -331,7 +331,7 @@ impl<'k> Memory<'k, '_> {
             None if share.0 == 0 => vec![fold.how.identity(); folded[0] * folded[1]],
             Some((next, so_far)) if next == share => so_far,
             found => {
-                let next = found.map_or(Share(0, share.1), |(next, _)| next);
+                let next = found.map_or(Slice(0, share.1), |(next, _)| next);
                 return Err(format!("folds {share:?} in the place of {next:?}"));
             }
         };
@@ -371,7 +371,7 @@ impl<'k> Memory<'k, '_> {
         self.held.insert(to, target);
         if !is_done {
             self.folding
-                .insert(to, (Share(share.0 + 1, share.1), so_far));
+                .insert(to, (Slice(share.0 + 1, share.1), so_far));
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use super::super::super::pipeline::Machine;
 use super::super::grid::{Grid, Run, is_poison};
-use super::super::output::Slice;
+use super::super::output::Matrix;
 use super::flow::repeated;
 use super::moves::moved;
 use super::registers::OUTSIDE;
@@ -12,7 +12,7 @@ use crate::ir::tile::{Bounds, TileId, View};
 /// What a copy of such elements is on.
 struct Looking<'g> {
     /// The operand, at the first entry.
-    slice: Slice,
+    slice: Matrix,
     /// The tile's first element, and how far the modes of the tile go.
     start: [i64; 2],
     ends: [i64; 2],
@@ -113,7 +113,7 @@ impl<'k> Memory<'k, '_> {
         &self,
         looking: &Looking<'_>,
         here: [i64; 2],
-    ) -> Result<Option<(Slice, [i64; 2])>, String> {
+    ) -> Result<Option<(Matrix, [i64; 2])>, String> {
         let place = moved(here, looking.start);
         // Of rows that are not there entries tell.
         if (0..2).any(|axis| looking.own[axis] && place[axis] >= looking.ends[axis]) {

@@ -2,10 +2,10 @@
 
 use super::super::super::pipeline::Machine;
 use super::super::grid::{Grid, Run};
-use super::super::output::Slice;
+use super::super::output::Matrix;
 use super::super::sizes::GRANULE;
 use super::{Key, Memory, Mode, Owner};
-use crate::ir::tile::{Bounds, CopyId, Place, Share, Stage, TileId, View};
+use crate::ir::tile::{Bounds, CopyId, Place, Slice, Stage, TileId, View};
 use crate::plan::copies::packed_weights::PADDED_ROWS;
 use crate::plan::data::moves::{BoxCopy, BoxPlace};
 use crate::plan::work_tiles::SUMMED;
@@ -37,7 +37,7 @@ impl<'k> Memory<'k, '_> {
         machine: &Machine<'k>,
         at: usize,
         [from, to]: [View; 2],
-        (by, bounds, share): (CopyId, Bounds, Share),
+        (by, bounds, share): (CopyId, Bounds, Slice),
     ) -> Result<(), String> {
         let [old, new] = [self.tile(from.tile())?, self.tile(to.tile())?];
         if old.dtype != new.dtype {
@@ -147,7 +147,7 @@ impl<'k> Memory<'k, '_> {
         at: usize,
         id: TileId,
         k_tile: i64,
-    ) -> Result<(Slice, [i64; 2]), String> {
+    ) -> Result<(Matrix, [i64; 2]), String> {
         let tile = self.tile(id)?;
         let Place::Gmem(operand, plane) = tile.place else {
             return Err(format!("{} is not in global memory", tile.name));
@@ -314,7 +314,7 @@ impl<'k> Memory<'k, '_> {
     /// Stores elements of a row.
     fn store(
         &mut self,
-        operand: Slice,
+        operand: Matrix,
         grid: &Grid,
         from: [i64; 2],
         [row, column]: [i64; 2],

@@ -1,6 +1,6 @@
 //! Outputs that take the place of an input: what is stored there is read by all who come later.
 
-use super::super::output::Slice;
+use super::super::output::Matrix;
 use super::Memory;
 
 impl Memory<'_, '_> {
@@ -8,7 +8,7 @@ impl Memory<'_, '_> {
     /// are inside.
     pub(super) fn replace(
         &mut self,
-        output: Slice,
+        output: Matrix,
         line: &[f64],
         [row, column]: [i64; 2],
     ) -> Result<(), String> {

@@ -2,7 +2,7 @@
 
 use super::super::super::pipeline::Machine;
 use super::{Member, Memory, Owner};
-use crate::ir::tile::{PipeId, Share, TileId, View, WHOLE};
+use crate::ir::tile::{PipeId, Slice, TileId, View, WHOLE};
 
 /// An operation reaches past the tiles that it is on.
 pub(super) const OUTSIDE: &str = "reaches out of its tiles";
@@ -14,7 +14,7 @@ impl<'k> Memory<'k, '_> {
         machine: &Machine<'k>,
         at: usize,
         (acc, factors): (&[TileId], [View; 2]),
-        how: (bool, Share),
+        how: (bool, Slice),
     ) -> Result<(), String> {
         // Rows of b are of one tile of sums after another.
         let mut first = 0;
@@ -37,7 +37,7 @@ impl<'k> Memory<'k, '_> {
         machine: &Machine<'k>,
         at: usize,
         (acc, first_of_b, [a, b]): (TileId, usize, [View; 2]),
-        (anew, share): (bool, Share),
+        (anew, share): (bool, Slice),
     ) -> Result<(), String> {
         let runs = self
             .regions

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::ir::tile::build::tiles::Tiles;
-use crate::ir::tile::build::values::{FlowTiles, Way};
-use crate::ir::tile::{Bounds, FoldId, Op, Share, WHOLE};
+use crate::ir::tile::build::values::{Edge, FlowTiles};
+use crate::ir::tile::{Bounds, FoldId, Op, Slice, WHOLE};
 use crate::plan::data::values::{Does, Flow, Pass, Passes};
 use crate::plan::instructions::arithmetic::computed;
 use crate::plan::instructions::casts::fill;
@@ -23,7 +23,7 @@ pub(super) struct Passing<'p, 't> {
 }
 
 /// Which registers take part, and what is tested.
-type How = (Way, Bounds);
+type How = (Edge, Bounds);
 
 impl Passing<'_, '_> {
     /// All passes over a tile that is cut, or not, along the other mode.
@@ -97,7 +97,7 @@ impl Passing<'_, '_> {
             true => self.held.vectors_along_columns(),
             false => 1,
         };
-        for share in (0..shares).map(|number| Share(number, shares)) {
+        for share in (0..shares).map(|number| Slice(number, shares)) {
             ops.extend(self.share(pass, (way, bounds, share), inside)?);
         }
         Ok(ops)
@@ -107,7 +107,7 @@ impl Passing<'_, '_> {
     fn share(
         &self,
         pass: usize,
-        (way, bounds, share): (Way, Bounds, Share),
+        (way, bounds, share): (Edge, Bounds, Slice),
         inside: Bounds,
     ) -> Result<Vec<Op>> {
         let made = &self.passes.passes[pass].made;
@@ -166,10 +166,10 @@ impl Passing<'_, '_> {
                 Bounds::Vectors | Bounds::Checked => chunk(way, bounds),
             };
         }
-        let checked = chunk(Way::Elements, Bounds::Checked)?;
+        let checked = chunk(Edge::Elements, Bounds::Checked)?;
         Ok(match self.flow.vector > 1 {
             true => vec![Op::IfVectors(
-                chunk(Way::Vectors, Bounds::Vectors)?,
+                chunk(Edge::Vectors, Bounds::Vectors)?,
                 checked,
             )],
             false => checked,
@@ -177,14 +177,14 @@ impl Passing<'_, '_> {
     }
 
     /// Loads a chunk of an operand; the last pass may do so in a way of its own.
-    fn load(&self, node: (usize, &str), pass: usize, how: (Way, Bounds, Share)) -> Result<Op> {
+    fn load(&self, node: (usize, &str), pass: usize, how: (Edge, Bounds, Slice)) -> Result<Op> {
         match pass + 1 == self.passes.passes.len() {
             true => self.held.load_last(self.tiles, node, how),
             false => self.copy(node, how),
         }
     }
 
-    fn copy(&self, node: (usize, &str), how: (Way, Bounds, Share)) -> Result<Op> {
+    fn copy(&self, node: (usize, &str), how: (Edge, Bounds, Slice)) -> Result<Op> {
         self.held.copy(self.tiles, node, how)
     }
 }

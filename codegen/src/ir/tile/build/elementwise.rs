@@ -8,7 +8,7 @@
 use crate::error::Result;
 use crate::ir::tile::build::chunked_rows::Passing;
 use crate::ir::tile::build::tiles::Tiles;
-use crate::ir::tile::build::values::{FlowTiles, Way, moved};
+use crate::ir::tile::build::values::{Edge, FlowTiles, moved};
 use crate::ir::tile::build::{bug, ring, sync};
 use crate::ir::tile::{Bounds, Op, Stage, Sync, View, WHOLE};
 use crate::plan::copies::partition;
@@ -28,8 +28,8 @@ pub(super) fn body<'p>(tiles: &mut Tiles<'p>, flow: &'p Flow) -> Result<Vec<Op>>
     let flow_tiles = FlowTiles::declare(tiles, flow, &whole, &[])?;
     let ways = |bounds| -> Result<Vec<Op>> {
         let way = match bounds {
-            Bounds::Inside | Bounds::Vectors => Way::Vectors,
-            Bounds::Checked => Way::Elements,
+            Bounds::Inside | Bounds::Vectors => Edge::Vectors,
+            Bounds::Checked => Edge::Elements,
         };
         if let Some(passes) = &flow.passes {
             let passing = Passing {
@@ -77,7 +77,7 @@ fn staged(tiles: &mut Tiles<'_>, flow: &Flow) -> Result<Vec<Op>> {
         Does::Load(name) => node.staged.as_ref().map(|staged| (name.as_str(), staged)),
         _ => None,
     });
-    let (filled, turned): (Vec<_>, Vec<_>) =
+    let (filled, transposed): (Vec<_>, Vec<_>) =
         loaded.partition(|(_, staged)| **staged == Staged::Filled);
     let buffer = |tiles: &Tiles<'_>, name| View::Smem(tiles.smem_of(name), Stage::Fixed(0), None);
     let mut ops = Vec::new();
@@ -91,12 +91,12 @@ fn staged(tiles: &mut Tiles<'_>, flow: &Flow) -> Result<Vec<Op>> {
         false => Some(ring(tiles, buffers)),
     };
     ops.extend(pipe.map(|pipe| sync(Sync::Commit(pipe))));
-    for (name, staged) in &turned {
+    for (name, staged) in &transposed {
         let to = buffer(tiles, name);
         ops.extend(turn(tiles, name, staged, to)?);
     }
     ops.extend(pipe.map(|pipe| sync(Sync::Await(pipe, 0))));
-    let any = !filled.is_empty() || !turned.is_empty();
+    let any = !filled.is_empty() || !transposed.is_empty();
     ops.extend(any.then(|| sync(Sync::Meet)));
     Ok(ops)
 }

@@ -3,8 +3,8 @@
 
 use crate::error::Result;
 use crate::ir::tile::build::tiles::Tiles;
-use crate::ir::tile::build::values::{FlowTiles, Way, is_made_once};
-use crate::ir::tile::{Bounds, Op, Share, View, WHOLE};
+use crate::ir::tile::build::values::{Edge, FlowTiles, is_made_once};
+use crate::ir::tile::{Bounds, Op, Slice, View, WHOLE};
 use crate::plan::data::values::Node;
 
 /// Values of a thread in one share, where results go to memory past shared memory.
@@ -28,8 +28,8 @@ pub(super) fn direct(
     values: usize,
 ) -> Result<Vec<Op>> {
     let way = match bounds {
-        Bounds::Inside | Bounds::Vectors => Way::Vectors,
-        Bounds::Checked => Way::Elements,
+        Bounds::Inside | Bounds::Vectors => Edge::Vectors,
+        Bounds::Checked => Edge::Elements,
     };
     let count = shares(values);
     let (mut ops, made) = flow.folded(tiles, (way, bounds, count), None)?;
@@ -61,7 +61,7 @@ pub(super) fn of_boxes(
     flow: &FlowTiles<'_>,
     (output, boxes, of_a_row): (&str, u32, u32),
 ) -> Result<OfBoxes> {
-    let (way, bounds) = (Way::Vectors, Bounds::Vectors);
+    let (way, bounds) = (Edge::Vectors, Bounds::Vectors);
     let (mut before, made) = flow.folded(tiles, (way, bounds, boxes), Some(output))?;
     let of_rows = |at: usize, node: &Node| !made[at] && !node.keeps[1];
     before.extend(flow.loads(tiles, of_rows, (way, bounds, WHOLE))?);
@@ -72,10 +72,10 @@ pub(super) fn of_boxes(
     let load = |number: u32| -> Result<Vec<Op>> {
         let mut ops = Vec::new();
         if number < of_a_row {
-            let share = Share(number, of_a_row);
+            let share = Slice(number, of_a_row);
             ops.extend(flow.loads(tiles, along_rows, (way, bounds, share))?);
         }
-        let share = Share(number, boxes);
+        let share = Slice(number, boxes);
         ops.extend(flow.loads(tiles, whole, (way, bounds, share))?);
         Ok(ops)
     };
@@ -87,10 +87,10 @@ pub(super) fn of_boxes(
             ops.extend(load(number + 1)?);
         }
         if number < of_a_row {
-            let how = (way, bounds, Share(number, of_a_row));
+            let how = (way, bounds, Slice(number, of_a_row));
             ops.extend(flow.values(tiles, along_rows, how, Some(output))?);
         }
-        let how = (way, bounds, Share(number, boxes));
+        let how = (way, bounds, Slice(number, boxes));
         ops.extend(flow.values(tiles, whole, how, Some(output))?);
         parts.push(ops);
     }

@@ -14,7 +14,7 @@ mod warp_specialized;
 
 use crate::error::{Error, Result};
 use crate::ir::tile::{
-    Across, Bounds, End, Engine, Every, Full, Kernel, Op, Pipe, PipeId, Share, Stage, Sync, Team,
+    Across, Bounds, End, Engine, Every, Full, Kernel, Op, Pipe, PipeId, Slice, Stage, Sync, Team,
     Trips, View, WHOLE,
 };
 use crate::plan::data::model::Plan;
@@ -126,11 +126,11 @@ fn multistage_trip(tiles: &Tiles<'_>, product: &Product<'_>, ring: PipeId) -> Ve
         );
         if block + 1 < blocks {
             trip.extend(next);
-            let place = (Stage::At(End::Fill), Share(block, loads));
+            let place = (Stage::At(End::Fill), Slice(block, loads));
             trip.extend(load_tile(tiles, product, ring, place));
             trip.extend(product.multiply(buffer, WHOLE));
         } else {
-            trip.extend(product.multiply(buffer, Share(0, 2)));
+            trip.extend(product.multiply(buffer, Slice(0, 2)));
             let landed = [
                 Sync::Skip(ring, End::Empty, Trips::One),
                 Sync::Await(ring, plan.stages - 2),
@@ -138,7 +138,7 @@ fn multistage_trip(tiles: &Tiles<'_>, product: &Product<'_>, ring: PipeId) -> Ve
             ];
             trip.extend(landed.map(Op::Sync));
             trip.extend(next);
-            trip.extend(product.multiply(buffer, Share(1, 2)));
+            trip.extend(product.multiply(buffer, Slice(1, 2)));
         }
     }
     trip
@@ -179,7 +179,7 @@ fn load_tile(
     tiles: &Tiles<'_>,
     product: &Product<'_>,
     ring: PipeId,
-    (stage, share): (Stage, Share),
+    (stage, share): (Stage, Slice),
 ) -> Vec<Op> {
     let mut ops = Vec::new();
     for factor in &product.factors {

@@ -6,7 +6,7 @@ use crate::element::Element;
 use crate::error::Result;
 use crate::ir::tile::build::tiles::Tiles;
 use crate::ir::tile::build::values::FlowTiles;
-use crate::ir::tile::{Op, Share, Stage, Start, TileId, View, WHOLE};
+use crate::ir::tile::{Op, Slice, Stage, Start, TileId, View, WHOLE};
 use crate::spec::keys::model::Role;
 
 /// What a product is made of.
@@ -83,7 +83,7 @@ impl Product<'_> {
     }
 
     /// Multiplies the fragments of a buffer, or a share of the atoms, plane after plane.
-    pub fn multiply(&self, buffer: u32, share: Share) -> impl Iterator<Item = Op> + '_ {
+    pub fn multiply(&self, buffer: u32, share: Slice) -> impl Iterator<Item = Op> + '_ {
         let fragment = move |factor: &Factor| View::Rmem(factor.fragment, buffer);
         let (a, planes) = match self.factors.split_first() {
             Some((a, planes)) => (Some(fragment(a)), planes),
@@ -111,7 +111,7 @@ impl Product<'_> {
 
     /// The output's elements in registers, and the cast that puts a share of them there: two to a
     /// register for whole vectors, each in one of its own otherwise.
-    pub fn result(&self, whole: bool, share: Share) -> (Option<Op>, View) {
+    pub fn result(&self, whole: bool, share: Slice) -> (Option<Op>, View) {
         let packed = self.packed.as_ref().filter(|_| whole);
         let Some((tile, by)) = packed.or(self.single.as_ref()) else {
             return (None, View::Rmem(self.alone(), 0));

@@ -13,7 +13,7 @@ use crate::ir::tile::build::bug;
 use crate::ir::tile::build::product::{Factor, Product};
 use crate::ir::tile::build::values::FlowTiles;
 use crate::ir::tile::{
-    Bounds, CopyId, Held, Members, Op, Pipe, PipeId, Place, Share, Stage, Team, Tile, TileId, View,
+    Bounds, CopyId, Held, Members, Op, Pipe, PipeId, Place, Slice, Stage, Team, Tile, TileId, View,
     WHOLE,
 };
 use crate::plan::copies::partition::{self, MmaParts};
@@ -172,7 +172,7 @@ impl<'p> Tiles<'p> {
         hop: Hop,
         [from, to]: [View; 2],
         bounds: Bounds,
-        share: Share,
+        share: Slice,
     ) -> Op {
         Op::Copy {
             from,

@@ -9,7 +9,7 @@ use super::tiles::Tiles;
 use super::{epilogue, store_direct};
 use crate::error::Result;
 use crate::ir::tile::{
-    Across, Bounds, End, Engine, Every, Full, Members, Op, Pipe, PipeId, Share, Stage, Start, Sync,
+    Across, Bounds, End, Engine, Every, Full, Members, Op, Pipe, PipeId, Slice, Stage, Start, Sync,
     Team, TileId, Trips, View, WHOLE,
 };
 use crate::plan::data::moves::{BoxCopy, Hop};
@@ -27,7 +27,7 @@ struct Pipes {
     /// Results on their way out, where they leave by boxes.
     staging: Option<PipeId>,
     /// What the epilogue reads, where boxes bring it.
-    ahead: Option<PipeId>,
+    epilogue_loads: Option<PipeId>,
     /// Partial sums on their way to who began their tile, where tiles are cut along k.
     partials: Option<PipeId>,
 }
@@ -97,7 +97,7 @@ impl Pipes {
             let buffers = roles.staging.buffers as u32;
             tiles.pipe(own_pipe("staging", buffers, vec![staged], Engine::Stores))
         });
-        let ahead = ahead(tiles, roles);
+        let epilogue_loads = epilogue_loads(tiles, roles);
         let cuts = tiles.plan().work.cuts_tiles();
         let partials = cuts.then(|| {
             tiles.pipe(Pipe {
@@ -116,7 +116,7 @@ impl Pipes {
             products,
             turns,
             staging,
-            ahead,
+            epilogue_loads,
             partials,
         }
     }
@@ -137,17 +137,17 @@ fn own_pipe(name: &'static str, slots: u32, tiles: Vec<TileId>, engine: Engine) 
 }
 
 /// The pipe of what boxes bring to the epilogue.
-fn ahead(tiles: &mut Tiles<'_>, roles: &Roles) -> Option<PipeId> {
-    let ahead = roles.ahead.as_ref()?;
-    let loads = ahead.loads.iter();
+fn epilogue_loads(tiles: &mut Tiles<'_>, roles: &Roles) -> Option<PipeId> {
+    let epilogue_loads = roles.epilogue_loads.as_ref()?;
+    let loads = epilogue_loads.loads.iter();
     let held = loads.map(|load| tiles.smem_of(&load.operand)).collect();
     Some(tiles.pipe(Pipe {
         name: "ahead",
-        slots: ahead.ring.stages,
+        slots: epilogue_loads.ring.stages,
         tiles: held,
         fill: Team::Producer,
         empty: Team::Consumers,
-        full: Full::Bytes(ahead.ring),
+        full: Full::Bytes(epilogue_loads.ring),
         every: Every::WorkTile,
         across: Across::Cta,
     }))
@@ -171,8 +171,12 @@ fn produce(tiles: &Tiles<'_>, pipes: &Pipes, roles: &Roles) -> Vec<Op> {
     let factors = roles.loads.iter().map(|copy| load(&copy.operand)).collect();
     let mut tile = vec![Op::ForEachKTile(filled(pipes.ring, factors))];
     let mut ends = vec![Op::Sync(Sync::Drain(pipes.ring))];
-    if let (Some(ahead), Some(pipe)) = (&roles.ahead, pipes.ahead) {
-        let loads = ahead.loads.iter().map(|copy| load(&copy.operand)).collect();
+    if let (Some(epilogue_loads), Some(pipe)) = (&roles.epilogue_loads, pipes.epilogue_loads) {
+        let loads = epilogue_loads
+            .loads
+            .iter()
+            .map(|copy| load(&copy.operand))
+            .collect();
         tile.extend(filled(pipe, loads));
         ends.push(Op::Sync(Sync::Drain(pipe)));
     }
@@ -208,12 +212,12 @@ fn consume(
     let parts = pipes.partials.is_some();
     let skip = |trips| Op::Sync(Sync::Skip(ring, End::Empty, trips));
     // What the consumers before this one, or the other ones, take out of the pipes.
-    let rings = [Some(ring), pipes.ahead].into_iter().flatten();
+    let rings = [Some(ring), pipes.epilogue_loads].into_iter().flatten();
     let skips = |trips| {
         let others = rings.clone().filter(|_| pipes.turns.is_some() && !parts);
         others.map(move |ring| Op::Sync(Sync::Skip(ring, End::Empty, trips)))
     };
-    let ahead = |what: fn(PipeId) -> Sync| pipes.ahead.map(|ahead| Op::Sync(what(ahead)));
+    let loaded = |what: fn(PipeId) -> Sync| pipes.epilogue_loads.map(|pipe| Op::Sync(what(pipe)));
     let turn = |what: fn(PipeId) -> Sync| pipes.turns.map(|turns| Op::Sync(what(turns)));
     let mut tile = Vec::new();
     // Results are held over a fold: accumulators that begin with zeros take no registers then.
@@ -233,14 +237,14 @@ fn consume(
         }
         _ => Op::IfInside(direct(Bounds::Inside)?, direct(Bounds::Checked)?),
     };
-    tile.extend(ahead(|ahead| Sync::Await(ahead, 0)));
+    tile.extend(loaded(|pipe| Sync::Await(pipe, 0)));
     let stores: Vec<Op> = [stores].into_iter().chain(product.add_up(tiles)?).collect();
     match pipes.partials {
         Some(partials) => tile.push(hand_on(product.alone(), partials, stores)),
         None => tile.extend(stores),
     }
-    tile.extend(ahead(|ahead| Sync::Release(ahead, 0)));
-    tile.extend(ahead(|ahead| Sync::Skip(ahead, End::Empty, Trips::One)));
+    tile.extend(loaded(|pipe| Sync::Release(pipe, 0)));
+    tile.extend(loaded(|pipe| Sync::Skip(pipe, End::Empty, Trips::One)));
     tile.extend(skips(Trips::Tile));
     let mut body = Vec::new();
     body.extend(skips(Trips::Turns));
@@ -299,7 +303,7 @@ fn store(
         return Ok(ops);
     }
     for number in 0..count {
-        let (cast, held) = product.result(true, Share(number, count));
+        let (cast, held) = product.result(true, Slice(number, count));
         ops.extend(cast);
         ops.extend(send(number, held));
     }

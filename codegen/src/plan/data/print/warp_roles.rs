@@ -6,7 +6,7 @@ use crate::arch::WARPGROUP;
 use crate::plan::data::matrix_descriptor::{Descriptor, Major, UNIT_BYTES};
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::{BoxCopy, Hop};
-use crate::plan::data::warp_roles::{Ahead, BARRIER_BYTES, Roles, WARPS, entry_registers};
+use crate::plan::data::warp_roles::{BARRIER_BYTES, EpilogueLoads, Roles, WARPS, entry_registers};
 use crate::plan::work_tiles::Cluster;
 use crate::spec::keys::model::Schedule;
 
@@ -19,9 +19,9 @@ pub(super) fn write(f: &mut fmt::Formatter<'_>, plan: &Plan, roles: &Roles) -> f
         write_boxes(f, plan, copy)?;
         write_descriptor(f, copy, descriptor)?;
     }
-    if let Some(ahead) = &roles.ahead {
-        write_ahead(f, ahead)?;
-        for copy in &ahead.loads {
+    if let Some(epilogue_loads) = &roles.epilogue_loads {
+        write_epilogue_loads(f, epilogue_loads)?;
+        for copy in &epilogue_loads.loads {
             write_boxes(f, plan, copy)?;
         }
     }
@@ -29,9 +29,10 @@ pub(super) fn write(f: &mut fmt::Formatter<'_>, plan: &Plan, roles: &Roles) -> f
         write_boxes(f, plan, store)?;
         write_staging(f, plan, roles, store)?;
     }
-    let ahead = roles.ahead.as_ref();
-    let ahead = ahead.map_or(0, |ahead| ahead.ring.barrier_bytes());
-    let end = roles.ring.barriers_at + roles.ring.barrier_bytes() + ahead;
+    let epilogue_loads = roles.epilogue_loads.as_ref();
+    let epilogue_loads =
+        epilogue_loads.map_or(0, |epilogue_loads| epilogue_loads.ring.barrier_bytes());
+    let end = roles.ring.barriers_at + roles.ring.barrier_bytes() + epilogue_loads;
     let turns = roles
         .turns_at
         .map_or(0, |_| roles.consumers * BARRIER_BYTES);
@@ -39,7 +40,7 @@ pub(super) fn write(f: &mut fmt::Formatter<'_>, plan: &Plan, roles: &Roles) -> f
         f,
         "  barriers at {}: {} bytes, end at {}",
         roles.ring.barriers_at,
-        roles.ring.barrier_bytes() + turns + ahead,
+        roles.ring.barrier_bytes() + turns + epilogue_loads,
         end + turns
     )
 }
@@ -139,14 +140,14 @@ fn write_ring(f: &mut fmt::Formatter<'_>, plan: &Plan, roles: &Roles) -> fmt::Re
     Ok(())
 }
 
-fn write_ahead(f: &mut fmt::Formatter<'_>, ahead: &Ahead) -> fmt::Result {
-    let ring = &ahead.ring;
+fn write_epilogue_loads(f: &mut fmt::Formatter<'_>, epilogue_loads: &EpilogueLoads) -> fmt::Result {
+    let ring = &epilogue_loads.ring;
     let slots = ring.stages;
     let plural = if slots == 1 { "" } else { "s" };
     writeln!(
         f,
         "  ahead at {}: {slots} slot{plural} of {} bytes, filled once for each work tile",
-        ahead.offset_bytes, ahead.slot_bytes
+        epilogue_loads.offset_bytes, epilogue_loads.slot_bytes
     )?;
     writeln!(
         f,

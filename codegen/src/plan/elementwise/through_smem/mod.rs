@@ -45,7 +45,7 @@ enum Through {
 
 /// A way into registers.
 #[derive(Clone, Copy, Debug)]
-struct Way {
+struct Staging {
     through: Through,
     /// Bytes of the vectors from global memory.
     fill: u32,
@@ -55,8 +55,8 @@ struct Way {
     beside: i64,
 }
 
-impl Way {
-    const PAST: Way = Way {
+impl Staging {
+    const PAST: Staging = Staging {
         through: Through::Registers,
         fill: 0,
         load: 0,
@@ -64,9 +64,9 @@ impl Way {
     };
 }
 
-impl fmt::Display for Way {
+impl fmt::Display for Staging {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Way {
+        let Staging {
             fill, load, beside, ..
         } = self;
         match self.through {
@@ -112,7 +112,7 @@ impl Asked<'_> {
         given.cloned().unwrap_or_default()
     }
 
-    fn turned(&self) -> bool {
+    fn transposed(&self) -> bool {
         self.own != self.shares.along
     }
 }
@@ -145,7 +145,7 @@ pub(super) fn plan(
     let ways = ways(chooser, &asked);
     let key = format!("copy.{}", operand.name);
     let known = chooser.violations.len();
-    let mut tried: Vec<(Way, Steps, Wavefronts)> = Vec::new();
+    let mut tried: Vec<(Staging, Steps, Wavefronts)> = Vec::new();
     let free = chooser.first(&key, ways.iter().copied(), |chooser, way| {
         let Some(steps) = steps(chooser, &asked, *way)? else {
             return Ok(None);
@@ -174,10 +174,10 @@ pub(super) fn plan(
     let path = &asked.path;
     let past = path.g2s.is_none() && path.s2r.is_none() && path.r2s.is_none();
     let cheapest = tried.iter().min_by_key(|(_, _, it)| it.cost());
-    let ways: Vec<Way> = match cheapest {
+    let ways: Vec<Staging> = match cheapest {
         Some((way, ..)) => vec![*way],
         None => {
-            let past = past.then_some(Way::PAST);
+            let past = past.then_some(Staging::PAST);
             ways.into_iter().chain(past).collect()
         }
     };
@@ -201,7 +201,7 @@ fn take(plan: &mut Plan, (made, staged, load): Made) -> (Staged, Step) {
 }
 
 /// Every way, the best first.
-fn ways(chooser: &Chooser<'_>, asked: &Asked<'_>) -> Vec<Way> {
+fn ways(chooser: &Chooser<'_>, asked: &Asked<'_>) -> Vec<Staging> {
     let element = asked.operand.dtype.bytes();
     let widths = |hop: Hop, widest: u32| -> Vec<u32> {
         let id = hop.atom_of(&asked.path);
@@ -221,7 +221,7 @@ fn ways(chooser: &Chooser<'_>, asked: &Asked<'_>) -> Vec<Way> {
     let path = &asked.path;
     let side_by_side = u32::try_from(asked.shares.vector).unwrap_or(1) * element;
     let loads = widths(Hop::S2r, side_by_side.min(WIDEST_BYTES));
-    let every = |through: Through, hop: Hop| -> Vec<Way> {
+    let every = |through: Through, hop: Hop| -> Vec<Staging> {
         let mut ways = Vec::new();
         for fill in widths(hop, WIDEST_BYTES) {
             let row = ROW_BYTES / i64::from(fill);
@@ -233,7 +233,7 @@ fn ways(chooser: &Chooser<'_>, asked: &Asked<'_>) -> Vec<Way> {
                 .iter()
                 .flat_map(|load| beside.iter().map(move |one| (load, one)))
             {
-                ways.push(Way {
+                ways.push(Staging {
                     through,
                     fill,
                     load,
@@ -243,7 +243,7 @@ fn ways(chooser: &Chooser<'_>, asked: &Asked<'_>) -> Vec<Way> {
         }
         ways
     };
-    let ring = path.s2r.is_some() && path.g2r.is_none() && !asked.turned();
+    let ring = path.s2r.is_some() && path.g2r.is_none() && !asked.transposed();
     if path.g2s.is_some() || ring {
         return every(Through::Filled, Hop::G2s);
     }
@@ -271,7 +271,7 @@ impl Steps {
 }
 
 /// The steps of that way; `None` when a limit speaks against it.
-fn steps(chooser: &mut Chooser<'_>, asked: &Asked<'_>, way: Way) -> Result<Option<Steps>> {
+fn steps(chooser: &mut Chooser<'_>, asked: &Asked<'_>, way: Staging) -> Result<Option<Steps>> {
     let known = chooser.violations.len();
     let [before, write] = match way.through {
         Through::Turned => [Hop::G2r, Hop::R2s].map(|hop| fill(chooser, asked, way, hop)),
@@ -290,7 +290,7 @@ fn planned(
     chooser: &mut Chooser<'_>,
     asked: &Asked<'_>,
     mut plan: Plan,
-    way: Way,
+    way: Staging,
     Steps {
         mut fills,
         write,
@@ -310,7 +310,7 @@ fn planned(
     };
     let lies = Lies {
         contiguous: lies,
-        turned: way.through == Through::Turned || asked.turned(),
+        transposed: way.through == Through::Turned || asked.transposed(),
     };
     let swizzle = asked.swizzle();
     let (operand, tile) = (asked.operand, asked.shares.tile);

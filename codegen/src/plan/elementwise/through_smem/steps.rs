@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Asked, Through, Way};
+use super::{Asked, Staging, Through};
 use crate::atoms::model::{Atom, Space};
 use crate::element::{Element, Packing};
 use crate::error::Result;
@@ -34,7 +34,7 @@ pub(super) fn alone(
 pub(super) fn fill(
     chooser: &mut Chooser<'_>,
     asked: &Asked<'_>,
-    way: Way,
+    way: Staging,
     hop: Hop,
 ) -> Result<Option<Step>> {
     let (what, operand) = (asked.key(hop), asked.operand);
@@ -79,7 +79,11 @@ pub(super) fn fill(
 }
 
 /// The step out of shared memory, as threads share out the flow's tile.
-pub(super) fn load(chooser: &mut Chooser<'_>, asked: &Asked<'_>, way: Way) -> Result<Option<Step>> {
+pub(super) fn load(
+    chooser: &mut Chooser<'_>,
+    asked: &Asked<'_>,
+    way: Staging,
+) -> Result<Option<Step>> {
     let (what, operand) = (asked.key(Hop::S2r), asked.operand);
     let wanted = |bytes: u32| Wanted::vector(Space::Smem, Space::Rmem, bytes);
     let Some(atom) = chooser.copy(&what, &asked.given(Hop::S2r), wanted(way.load)) else {

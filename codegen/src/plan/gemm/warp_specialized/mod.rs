@@ -90,7 +90,7 @@ pub(super) fn plan(
     };
     let (store, staging) = stored.unzip();
     let mut roles = Roles {
-        ahead: None,
+        epilogue_loads: None,
         schedule,
         consumers,
         registers,
@@ -104,8 +104,12 @@ pub(super) fn plan(
     };
     check_partials(spec, chooser, &plan.work);
     let slots = roles.staging_sets();
-    roles.ahead =
-        tma_epilogue_loads::ahead(spec, chooser, plan, (slots, roles.consumers_of_a_tile()))?;
+    roles.epilogue_loads = tma_epilogue_loads::epilogue_loads(
+        spec,
+        chooser,
+        plan,
+        (slots, roles.consumers_of_a_tile()),
+    )?;
     plan.roles = Some(roles);
     Ok(())
 }
@@ -238,23 +242,28 @@ fn lay_out(spec: &Spec, plan: &mut Plan, roles: &mut Roles) {
         Schedule::Pingpong => roles.consumers * BARRIER_BYTES,
         _ => 0,
     };
-    let ahead = roles.ahead.as_ref().map_or([0; 2], |ahead| {
-        let slots = ahead.slot_bytes.saturating_mul(ahead.ring.stages);
-        [slots, ahead.ring.barrier_bytes()]
-    });
+    let epilogue_loads = roles
+        .epilogue_loads
+        .as_ref()
+        .map_or([0; 2], |epilogue_loads| {
+            let slots = epilogue_loads
+                .slot_bytes
+                .saturating_mul(epilogue_loads.ring.stages);
+            [slots, epilogue_loads.ring.barrier_bytes()]
+        });
     let added = deterministic_sums::place(plan.flow.as_mut(), &plan.cta_tile, (sets, 0));
     let fixed = staging
-        .saturating_add(turns + ahead[1])
-        .saturating_add(ahead[0])
+        .saturating_add(turns + epilogue_loads[1])
+        .saturating_add(epilogue_loads[0])
         .saturating_add(added);
     let per_stage = plan.stage_bytes.max(1) + 2 * BARRIER_BYTES;
     let fitting = plan.arch.smem_max_bytes.saturating_sub(fixed) / per_stage;
     plan.stages = (spec.pipeline.stages).unwrap_or_else(|| fitting.clamp(2, MOST_STAGES));
     let ring = plan.stage_bytes.saturating_mul(plan.stages);
-    if let Some(ahead) = &mut roles.ahead {
-        ahead.place(plan, ring);
+    if let Some(epilogue_loads) = &mut roles.epilogue_loads {
+        epilogue_loads.place(plan, ring);
     }
-    let ring = ring.saturating_add(ahead[0]);
+    let ring = ring.saturating_add(epilogue_loads[0]);
     roles.staging.offset_bytes = ring;
     let output = plan.named(Role::Output).to_string();
     if let Some(tile) = plan.smem.iter_mut().find(|tile| tile.operand == output) {
@@ -272,10 +281,10 @@ fn lay_out(spec: &Spec, plan: &mut Plan, roles: &mut Roles) {
         roles.turns_at = Some(end);
     }
     let end = end.saturating_add(turns);
-    if let Some(ahead) = &mut roles.ahead {
-        ahead.ring.barriers_at = end;
+    if let Some(epilogue_loads) = &mut roles.epilogue_loads {
+        epilogue_loads.ring.barriers_at = end;
     }
-    let end = end.saturating_add(ahead[1]);
+    let end = end.saturating_add(epilogue_loads[1]);
     plan.smem_bytes = deterministic_sums::place(plan.flow.as_mut(), &plan.cta_tile, (sets, end));
 }
 

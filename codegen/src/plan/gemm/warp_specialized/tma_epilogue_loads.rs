@@ -11,7 +11,7 @@ use crate::plan::copies::partition;
 use crate::plan::copies::tiled_copy::{assume_bytes, fitting};
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::{BoxCopy, BoxPlace, Hop, SmemTile, Step};
-use crate::plan::data::warp_roles::{Ahead, Ring, WARPS};
+use crate::plan::data::warp_roles::{EpilogueLoads, Ring, WARPS};
 use crate::plan::gemm::warp_specialized::tma_loads::{input_layout, load_atom, swizzle_width};
 use crate::plan::instructions::choose::{Chooser, STRIDE_CODE, Wanted};
 use crate::plan::smem::accesses::SmemAccesses;
@@ -26,25 +26,25 @@ fn asks(spec: &Spec, operand: &Operand) -> bool {
 
 /// The loads of what the epilogue reads by boxes, in so many slots that so many consumers share;
 /// none where nothing is.
-pub(super) fn ahead(
+pub(super) fn epilogue_loads(
     spec: &Spec,
     chooser: &mut Chooser<'_>,
     plan: &mut Plan,
     (slots, consumers): (u32, u32),
-) -> Result<Option<Ahead>> {
-    let mut ahead = Ahead {
+) -> Result<Option<EpilogueLoads>> {
+    let mut epilogue_loads = EpilogueLoads {
         loads: Vec::new(),
         ring: ring(&[]),
         offset_bytes: 0,
         slot_bytes: 0,
     };
     for operand in &spec.operands {
-        if operand.role == Role::Beside && asks(spec, operand) {
-            load(spec, chooser, plan, &mut ahead, operand)?;
+        if operand.role == Role::Extra && asks(spec, operand) {
+            load(spec, chooser, plan, &mut epilogue_loads, operand)?;
         }
     }
-    if plan.work.cuts_tiles() && !ahead.loads.is_empty() {
-        let name = &ahead.loads[0].operand;
+    if plan.work.cuts_tiles() && !epilogue_loads.loads.is_empty() {
+        let name = &epilogue_loads.loads[0].operand;
         let message = format!(
             "copy.{name}.g2s loads {name} for every work tile, scheduler.kind stream_k cuts tiles \
              into several: use copy.{name}.g2r, or kind persistent"
@@ -52,12 +52,12 @@ pub(super) fn ahead(
         chooser.violate("stream-k", message);
         return Ok(None);
     }
-    ahead.ring = Ring {
+    epilogue_loads.ring = Ring {
         stages: slots,
         empty_arrivals: consumers * WARPS,
-        ..ring(&ahead.loads)
+        ..ring(&epilogue_loads.loads)
     };
-    Ok((!ahead.loads.is_empty()).then_some(ahead))
+    Ok((!epilogue_loads.loads.is_empty()).then_some(epilogue_loads))
 }
 
 /// Plans the boxes of an operand, its place in a slot and its way into registers.
@@ -65,7 +65,7 @@ fn load(
     spec: &Spec,
     chooser: &mut Chooser<'_>,
     plan: &mut Plan,
-    ahead: &mut Ahead,
+    epilogue_loads: &mut EpilogueLoads,
     operand: &Operand,
 ) -> Result<()> {
     let name = operand.name.as_str();
@@ -91,7 +91,7 @@ fn load(
         plane: None,
         dtype: operand.dtype,
         layout,
-        offset_bytes: ahead.slot_bytes,
+        offset_bytes: epilogue_loads.slot_bytes,
         size_bytes,
     };
     let Some(step) = into_registers(spec, chooser, plan, operand, &smem)? else {
@@ -101,7 +101,7 @@ fn load(
     assume_bytes(plan, operand, TENSOR_ALIGN, &reason);
     plan.steps.push(step);
     plan.smem.push(smem);
-    ahead.slot_bytes = ahead.slot_bytes.saturating_add(size_bytes);
+    epilogue_loads.slot_bytes = epilogue_loads.slot_bytes.saturating_add(size_bytes);
     // Rows of a box that divide the tile's.
     let mut rows = (1..=tile[0].min(MAX_BOX)).rev();
     let rows = rows.find(|rows| tile[0] % rows == 0).unwrap_or(1);
@@ -111,7 +111,7 @@ fn load(
             offset_bytes: (slab * tile[0] + part * rows) * width,
         })
     });
-    ahead.loads.push(BoxCopy {
+    epilogue_loads.loads.push(BoxCopy {
         operand: name.to_string(),
         hop: Hop::G2s,
         atom,
@@ -193,7 +193,7 @@ fn into_registers(
     Ok(Some(step))
 }
 
-impl Ahead {
+impl EpilogueLoads {
     /// Its slots begin at that byte.
     pub(super) fn place(&mut self, plan: &mut Plan, at: u32) {
         self.offset_bytes = at;

@@ -13,7 +13,7 @@ use crate::ir::tile::build::bug;
 use crate::ir::tile::build::tiles::Tiles;
 pub(super) use crate::ir::tile::build::values::slices::is_made_once;
 use crate::ir::tile::{
-    Bounds, CombineId, CopyId, End, FoldId, Held, Op, Place, Share, Stage, TileId, View, WHOLE,
+    Bounds, CombineId, CopyId, End, FoldId, Held, Op, Place, Slice, Stage, TileId, View, WHOLE,
 };
 use crate::plan::copies::partition;
 use crate::plan::copies::thread_digits::Part;
@@ -37,7 +37,7 @@ pub(super) struct FlowTiles<'p> {
 
 /// Which registers of nodes: where whole vectors are moved, or where single elements are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum Edge {
     Vectors = 0,
     Elements = 1,
 }
@@ -68,10 +68,10 @@ impl<'p> FlowTiles<'p> {
                 Some((_, step)) => partition::whole_of_step(step)?.dst.kept(node.keeps),
                 None => whole.kept(node.keeps),
             };
-            let vectors = register(tiles, node, (Way::Vectors, &tv), None)?;
+            let vectors = register(tiles, node, (Edge::Vectors, &tv), None)?;
             let elements = match node.held[0] == node.held[1] {
                 true => vectors,
-                false => register(tiles, node, (Way::Elements, &tv), None)?,
+                false => register(tiles, node, (Edge::Elements, &tv), None)?,
             };
             held.push([vectors, elements]);
         }
@@ -89,7 +89,7 @@ impl<'p> FlowTiles<'p> {
                 let few = tv.first(over, flow.together(over));
                 let (tv, extent) = few.map_or((tv, None), |(tv, extent)| (tv, Some(extent)));
                 let extent = extent.map(|extent| (over, extent));
-                let tile = register(tiles, &accumulators, (Way::Vectors, &tv), extent)?;
+                let tile = register(tiles, &accumulators, (Edge::Vectors, &tv), extent)?;
                 so_far.insert(number, tile);
             }
         }
@@ -104,7 +104,7 @@ impl<'p> FlowTiles<'p> {
                 ..node.clone()
             };
             let tv = partition::of_step(step)?.src;
-            let tile = register(tiles, &parts, (Way::Vectors, &tv), None)?;
+            let tile = register(tiles, &parts, (Edge::Vectors, &tv), None)?;
             folded.insert(number, tile);
         }
         Ok(FlowTiles {
@@ -156,7 +156,7 @@ impl<'p> FlowTiles<'p> {
     }
 
     /// The registers of a node.
-    pub fn view(&self, node: usize, way: Way) -> View {
+    pub fn view(&self, node: usize, way: Edge) -> View {
         View::Rmem(self.held[node][way as usize], 0)
     }
 
@@ -165,7 +165,7 @@ impl<'p> FlowTiles<'p> {
         &self,
         tiles: &Tiles<'_>,
         takes: impl Fn(usize, &Node) -> bool,
-        how: (Way, Bounds, Share),
+        how: (Edge, Bounds, Slice),
     ) -> Result<Vec<Op>> {
         let nodes = self.flow.nodes.iter().enumerate();
         let loads = nodes.filter_map(|(at, node)| match &node.does {
@@ -181,7 +181,7 @@ impl<'p> FlowTiles<'p> {
         &self,
         tiles: &Tiles<'_>,
         takes: impl Fn(usize, &Node) -> bool,
-        (way, bounds, share): (Way, Bounds, Share),
+        (way, bounds, share): (Edge, Bounds, Slice),
         but: Option<&str>,
     ) -> Result<Vec<Op>> {
         let mut ops = Vec::new();
@@ -212,7 +212,7 @@ impl<'p> FlowTiles<'p> {
     fn fold(
         &self,
         (to, from, number): (usize, usize, usize),
-        (way, bounds, share): (Way, Bounds, Share),
+        (way, bounds, share): (Edge, Bounds, Slice),
     ) -> Op {
         Op::Fold {
             to: self.view(to, way),
@@ -227,7 +227,7 @@ impl<'p> FlowTiles<'p> {
     fn combine(
         &self,
         (to, node, number): (View, usize, usize),
-        (way, bounds, share): (Way, Bounds, Share),
+        (way, bounds, share): (Edge, Bounds, Slice),
         by: CopyId,
     ) -> Result<Op> {
         Ok(Op::Combine {
@@ -242,7 +242,7 @@ impl<'p> FlowTiles<'p> {
     }
 
     /// What computes a share of a node of others.
-    pub fn map(&self, at: usize, from: &[usize], way: Way, share: Share) -> Result<Op> {
+    pub fn map(&self, at: usize, from: &[usize], way: Edge, share: Slice) -> Result<Op> {
         let element = self.flow.nodes[at].element[way as usize].clone();
         Ok(Op::Map {
             to: self.view(at, way),
@@ -258,7 +258,7 @@ impl<'p> FlowTiles<'p> {
         &self,
         tiles: &Tiles<'_>,
         (at, name): (usize, &str),
-        (way, bounds, share): (Way, Bounds, Share),
+        (way, bounds, share): (Edge, Bounds, Slice),
     ) -> Result<Op> {
         if let Some(load) = self.load_of_slot(tiles, (at, name), (way, share)) {
             return Ok(load);
@@ -279,13 +279,13 @@ impl<'p> FlowTiles<'p> {
         &self,
         tiles: &Tiles<'_>,
         (at, name): (usize, &str),
-        (way, share): (Way, Share),
+        (way, share): (Edge, Slice),
     ) -> Option<Op> {
         let is = |step: &Step| step.operand == name && step.hop == Hop::S2r;
         let number = self.plan.steps.iter().position(is)?;
         let node = &self.flow.nodes[at];
         let loads = matches!(node.does, Does::Load(_)) && node.staged.is_none();
-        (loads && way == Way::Vectors).then(|| Op::Copy {
+        (loads && way == Edge::Vectors).then(|| Op::Copy {
             from: View::Smem(tiles.smem_of(name), Stage::At(End::Empty), None),
             to: self.view(at, way),
             by: CopyId::Tiled(number),
@@ -299,7 +299,7 @@ impl<'p> FlowTiles<'p> {
         &self,
         tiles: &Tiles<'_>,
         (at, name): (usize, &str),
-        how: (Way, Bounds, Share),
+        how: (Edge, Bounds, Slice),
     ) -> Result<Op> {
         let is_last = |step: &Step| step.operand == name && step.hop == Hop::G2rLast;
         match self.plan.steps.iter().position(is_last) {
@@ -312,7 +312,7 @@ impl<'p> FlowTiles<'p> {
         &self,
         tiles: &Tiles<'_>,
         (at, name): (usize, &str),
-        (way, bounds, share): (Way, Bounds, Share),
+        (way, bounds, share): (Edge, Bounds, Slice),
         number: usize,
     ) -> Result<Op> {
         let node = &self.flow.nodes[at];
@@ -343,7 +343,7 @@ impl<'p> FlowTiles<'p> {
 fn register(
     tiles: &mut Tiles<'_>,
     node: &Node,
-    (way, tv): (Way, &Part<2>),
+    (way, tv): (Edge, &Part<2>),
     other: Option<(usize, i64)>,
 ) -> Result<TileId> {
     let plan = tiles.plan();
@@ -362,8 +362,8 @@ fn register(
         buffers: 1,
     };
     let name = match way {
-        Way::Vectors => node.name.clone(),
-        Way::Elements => format!("{}_edge", node.name),
+        Edge::Vectors => node.name.clone(),
+        Edge::Elements => format!("{}_edge", node.name),
     };
     Ok(tiles.add(&name, node.dtype, modes.to_vec(), Place::Rmem(held)))
 }

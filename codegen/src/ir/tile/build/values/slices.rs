@@ -3,10 +3,10 @@
 
 use tilewright_formula::Extent;
 
-use super::{FlowTiles, Way};
+use super::{Edge, FlowTiles};
 use crate::error::Result;
 use crate::ir::tile::build::tiles::Tiles;
-use crate::ir::tile::{Bounds, Op, Share, WHOLE};
+use crate::ir::tile::{Bounds, Op, Slice, WHOLE};
 use crate::plan::data::values::{Does, Node};
 
 /// Which nodes are made.
@@ -23,7 +23,7 @@ impl FlowTiles<'_> {
     pub fn folded(
         &self,
         tiles: &Tiles<'_>,
-        (way, bounds, count): (Way, Bounds, u32),
+        (way, bounds, count): (Edge, Bounds, u32),
         but: Option<&str>,
     ) -> Result<(Vec<Op>, Made)> {
         let mut made = self.nothing_made();
@@ -70,18 +70,18 @@ impl FlowTiles<'_> {
         &self,
         tiles: &Tiles<'_>,
         takes: &dyn Fn(usize, &Node) -> bool,
-        ((way, bounds, count), but): ((Way, Bounds, u32), Option<&str>),
-        then: &dyn Fn(Share) -> Vec<Op>,
+        ((way, bounds, count), but): ((Edge, Bounds, u32), Option<&str>),
+        then: &dyn Fn(Slice) -> Vec<Op>,
     ) -> Result<Vec<Op>> {
-        let load = |share| self.loads(tiles, takes, (way, bounds, Share(share, count)));
+        let load = |share| self.loads(tiles, takes, (way, bounds, Slice(share, count)));
         let mut ops = load(0)?;
         for share in 0..count {
             if share + 1 < count {
                 ops.extend(load(share + 1)?);
             }
-            let how = (way, bounds, Share(share, count));
+            let how = (way, bounds, Slice(share, count));
             ops.extend(self.values(tiles, takes, how, but)?);
-            ops.extend(then(Share(share, count)));
+            ops.extend(then(Slice(share, count)));
         }
         Ok(ops)
     }

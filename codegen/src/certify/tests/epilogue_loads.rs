@@ -51,9 +51,9 @@ fn kernels_that_load_ahead_are_certified() {
         let (plan, kernel) = right(more);
         let certificate = judge(&plan, &kernel).unwrap_or_else(|error| panic!("{more}\n{error}"));
         assert!(certificate.pipeline_runs >= 24, "{more}");
-        let ahead = &kernel.pipes[pipe(&kernel, "ahead").0];
+        let epilogue_loads = &kernel.pipes[pipe(&kernel, "ahead").0];
         let pingpong = more.contains("pingpong");
-        assert_eq!(ahead.slots, if pingpong { 2 } else { 1 }, "{more}");
+        assert_eq!(epilogue_loads.slots, if pingpong { 2 } else { 1 }, "{more}");
     }
 }
 
@@ -61,8 +61,8 @@ fn kernels_that_load_ahead_are_certified() {
 fn any_synchronization_dropped_is_found() {
     for more in KINDS {
         let (plan, kernel) = right(more);
-        let ahead = pipe(&kernel, "ahead");
-        let tried = found_if_dropped(&plan, &kernel, |sync| sync.pipe() == Some(ahead));
+        let epilogue_loads = pipe(&kernel, "ahead");
+        let tried = found_if_dropped(&plan, &kernel, |sync| sync.pipe() == Some(epilogue_loads));
         assert!(tried >= 7, "{more}: {tried}");
     }
 }
@@ -71,10 +71,10 @@ fn any_synchronization_dropped_is_found() {
 fn a_slot_is_read_between_its_wait_and_its_release() {
     for more in KINDS {
         let (plan, kernel) = right(more);
-        let ahead = pipe(&kernel, "ahead");
-        let release = Op::Sync(Sync::Release(ahead, 0));
+        let epilogue_loads = pipe(&kernel, "ahead");
+        let release = Op::Sync(Sync::Release(epilogue_loads, 0));
         let mut early = without(&kernel, Team::Consumers, &release).unwrap();
-        let wait = Op::Sync(Sync::Await(ahead, 0));
+        let wait = Op::Sync(Sync::Await(epilogue_loads, 0));
         assert!(change(&mut early, Team::Consumers, &mut |ops| {
             let at = ops.iter().position(|op| *op == wait);
             at.map(|at| ops.insert(at + 1, release.clone())).is_some()
@@ -114,7 +114,7 @@ fn what_is_not_read_or_is_another_operands_is_found() {
 fn bytes_that_do_not_come_are_found() {
     let (mut plan, kernel) = right(KINDS[0]);
     let roles = plan.roles.as_mut().unwrap();
-    roles.ahead.as_mut().unwrap().ring.bytes += 16;
+    roles.epilogue_loads.as_mut().unwrap().ring.bytes += 16;
     let message = refusal(judge(&plan, &kernel));
     assert!(
         message.contains("bring 16384 bytes, its barrier waits for 16400"),

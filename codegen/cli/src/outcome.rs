@@ -99,7 +99,7 @@ impl Failure {
     }
 }
 
-/// Writing to stdout fails quietly when its reader has gone away.
+/// A worker whose reader has gone ends quietly: what it answers is nobody's.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Failure {
         match error.kind() {

@@ -1,8 +1,7 @@
 //! What the command writes and how it looks: text and JSON on stdout, diagnostics on stderr.
 //!
 //! Colour appears only where the stream is a terminal that wants it (`NO_COLOR` and `CLICOLOR` are
-//! honoured by `anstream`). Writing to stdout returns its errors, so that a reader who goes away
-//! ends the command quietly.
+//! honoured by `anstream`). A reader of stdout who goes away changes nothing but that.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -41,13 +40,17 @@ pub fn plain_lines(text: &str) -> String {
     lines.join("\n")
 }
 
-/// Writes text to stdout as it is.
+/// Writes text to stdout as it is. Where its reader has gone nothing is written, and the command
+/// goes on: its exit code is a verdict that somebody still waits for.
 ///
 /// # Errors
 ///
-/// When stdout cannot be written; `BrokenPipe` when its reader has gone.
+/// When stdout cannot be written.
 pub fn print(text: &str) -> io::Result<()> {
-    anstream::stdout().lock().write_all(text.as_bytes())
+    match anstream::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
 }
 
 /// Writes a line to stdout.

@@ -22,4 +22,17 @@ fn a_reader_that_goes_away_is_no_error() {
         let run = finish(command().args(args).stdout(writer).output().unwrap()).expect(0);
         assert_eq!(run.stderr, "");
     }
+    // The verdict is the same, whoever reads.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("bad.yaml");
+    std::fs::write(&path, "kernel: copy\nname: bad\n").unwrap();
+    for args in [
+        ["check", path.to_str().unwrap()],
+        ["emulate", "/no/such/manifest.json"],
+    ] {
+        let code = tilewright(args).code;
+        assert_ne!(code, 0);
+        let writer = writer.try_clone().unwrap();
+        finish(command().args(args).stdout(writer).output().unwrap()).expect(code);
+    }
 }

@@ -61,7 +61,7 @@ def told(page: Path, folder: Path) -> None:
 
 @pytest.mark.parametrize("page, least", [("README.md", 5), ("docs/own_formula.md", 8)])
 def test_examples_of_a_page(page, least, tmp_path, monkeypatch):
-    told(ROOT / "python" / page, tmp_path)
+    told(ROOT / "runtime/python" / page, tmp_path)
     monkeypatch.chdir(tmp_path)
-    failed, tried = doctest.testfile(str(ROOT / "python" / page), module_relative=False, globs={})
+    failed, tried = doctest.testfile(str(ROOT / "runtime/python" / page), module_relative=False, globs={})
     assert failed == 0 and tried >= least

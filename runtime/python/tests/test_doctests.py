@@ -63,5 +63,6 @@ def told(page: Path, folder: Path) -> None:
 def test_examples_of_a_page(page, least, tmp_path, monkeypatch):
     told(ROOT / "runtime/python" / page, tmp_path)
     monkeypatch.chdir(tmp_path)
-    failed, tried = doctest.testfile(str(ROOT / "runtime/python" / page), module_relative=False, globs={})
+    path = str(ROOT / "runtime/python" / page)
+    failed, tried = doctest.testfile(path, module_relative=False, globs={})
     assert failed == 0 and tried >= least

@@ -166,9 +166,8 @@ impl<'a> Call<'a> {
 
     /// Whether operands are of the function's types and have its axes.
     fn check(&self, runtime: &Runtime) -> Result<(), Error> {
-        let function = self.function.to_string();
         let kernel = self.kernel(runtime).ok_or_else(|| Error::NoSuchFunction {
-            function: function.clone(),
+            function: self.function.to_string(),
             known: runtime.kernels().len(),
         })?;
         let mut refusals = Vec::new();

@@ -2,7 +2,6 @@
 //! gone through on small problems by the functions that the kernel reckons with.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::convert::Infallible;
 
 use crate::plan::work_tiles::arith::AsItIs;
 use crate::plan::work_tiles::{Cluster, Fate, Sizes, Source, Work, WorkAxis};
@@ -64,15 +63,11 @@ struct Grid<'w> {
 impl Grid<'_> {
     /// The extent along a mode by which there are so many tiles.
     fn extent(&self, mode: &str) -> i64 {
-        let each = |axis: &WorkAxis| match axis.fate {
-            Fate::Tiled(extent) => extent,
-            Fate::One => 1,
-        };
         let Cluster(cluster) = self.work.cluster();
         let across = self.work.across.iter().enumerate();
         let mut across = across.filter_map(|(at, axis)| Some((at, axis.as_ref()?)));
         if let Some((at, axis)) = across.find(|(_, axis)| axis.mode == mode) {
-            return self.tiles[at] * i64::from(cluster[at]) * each(axis);
+            return self.tiles[at] * i64::from(cluster[at]) * axis.each();
         }
         match self.work.apart.iter().position(|axis| axis.mode == mode) {
             Some(at) => APART[at % APART.len()],
@@ -84,10 +79,7 @@ impl Grid<'_> {
     }
 
     fn sizes(&self) -> Sizes<i64> {
-        match (self.work).sizes(|mode| Ok::<i64, Infallible>(self.extent(mode))) {
-            Ok(sizes) => sizes,
-            Err(never) => match never {},
-        }
+        self.work.known_sizes(|mode| self.extent(mode))
     }
 
     fn all(&self) -> i64 {
@@ -130,9 +122,9 @@ impl Grid<'_> {
             if !made_whole(parts.clone(), steps) {
                 return Err(format!("tile {tile} is made in {parts:?}"));
             }
-            let Cluster([along_m, along_n]) = work.cluster();
-            for rank in 0..i64::from(along_m * along_n) {
-                let place = [rank % i64::from(along_m), rank / i64::from(along_m)];
+            let cluster = work.cluster();
+            for rank in 0..cluster.size() {
+                let place = cluster.place(rank).map(i64::from);
                 let at = work.coords(tile, &tiles, &sizes, &place, &mut AsItIs);
                 if !places.insert((at.tile, at.outer.clone())) {
                     return Err(format!("two tiles lie at {at:?}"));

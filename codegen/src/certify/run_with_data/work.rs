@@ -6,7 +6,6 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
-use std::convert::Infallible;
 
 use super::super::pipeline::{Chunks, Edge, WorkTile};
 use super::sizes::{Extents, GRANULE};
@@ -50,12 +49,9 @@ impl Tiling<'_> {
         let named: Vec<(&str, &i64)> = tile.chain(outer).collect();
         let of = |mode: &str| {
             let found = named.iter().find(|(name, _)| *name == mode);
-            Ok::<i64, Infallible>(found.map_or(1, |(_, extent)| **extent))
+            found.map_or(1, |(_, extent)| **extent)
         };
-        let sizes = match work.sizes(of) {
-            Ok(sizes) => sizes,
-            Err(never) => match never {},
-        };
+        let sizes = work.known_sizes(of);
         let tiles = work.tiles(&sizes, &mut AsItIs);
         Tiling { work, sizes, tiles }
     }
@@ -91,9 +87,8 @@ impl Tiling<'_> {
     }
 
     /// Where a tile of the cluster's of that number lies, of the CTA of that rank.
-    fn place(&self, number: i64, rank: i64) -> Coords<i64> {
-        let [along_m, _] = self.work.cluster().0.map(i64::from);
-        let place = [rank % along_m, rank / along_m];
+    fn place(&self, number: i64, rank: u32) -> Coords<i64> {
+        let place = self.work.cluster().place(rank).map(i64::from);
         (self.work).coords(number, &self.tiles, &self.sizes, &place, &mut AsItIs)
     }
 }
@@ -109,7 +104,7 @@ impl Course {
         let chunks = over.map_or([1, 1], |over| [extent(over), tile(over)]);
         let bytes = plan.output().map_or(1, |output| output.dtype.bytes());
         let granule = (GRANULE / i64::from(bytes)).max(1);
-        let size = i64::from(kernel.work.cluster().size());
+        let size = kernel.work.cluster().size();
         let mut course = Course {
             tiles: Vec::new(),
             portions: Vec::new(),
@@ -122,7 +117,10 @@ impl Course {
                 let start = [0, 1].map(|mode| at[mode] * tile(mode));
                 let inside =
                     |mode: usize| over == Some(mode) || start[mode] + tile(mode) <= extent(mode);
-                let givers = piece.givers.iter().map(|giver| giver * size + rank);
+                let givers = piece
+                    .givers
+                    .iter()
+                    .map(|giver| giver * i64::from(size) + i64::from(rank));
                 own.0.push(WorkTile {
                     trips: piece.trips as u32,
                     continues: piece.from > 0,

@@ -143,13 +143,17 @@ impl WorkAxis {
         }
     }
 
-    /// Tiles along it, so many counted as one.
-    fn count<N: Count>(&self, extent: N, each: u32) -> N {
-        let extent_of_one = match self.fate {
+    /// Elements of it that a work tile has.
+    pub fn each(&self) -> i64 {
+        match self.fate {
             Fate::Tiled(extent) => extent,
             Fate::One => 1,
-        };
-        N::ceil_div(extent, extent_of_one * i64::from(each))
+        }
+    }
+
+    /// Tiles along it, so many counted as one.
+    fn count<N: Count>(&self, extent: N, each: u32) -> N {
+        N::ceil_div(extent, self.each() * i64::from(each))
     }
 }
 
@@ -295,13 +299,17 @@ impl Work {
         Coords { tile: at, outer }
     }
 
-    /// What launches call those extents.
-    fn launched(&self) -> Sizes<Expr> {
-        let named = |mode: &str| Ok::<Expr, Infallible>(Expr::named(mode));
-        match self.sizes(named) {
+    /// As [`Work::sizes`], of extents that are all known.
+    pub fn known_sizes<N>(&self, of: impl Fn(&str) -> N) -> Sizes<N> {
+        match self.sizes(|mode| Ok::<N, Infallible>(of(mode))) {
             Ok(sizes) => sizes,
             Err(never) => match never {},
         }
+    }
+
+    /// What launches call those extents.
+    fn launched(&self) -> Sizes<Expr> {
+        self.known_sizes(|mode| Expr::named(mode))
     }
 
     /// CTAs of a launch: one for each output tile, or as many clusters as run at a time.
@@ -401,6 +409,12 @@ impl Cluster {
         along_m * along_n
     }
 
+    /// Where the CTA of that rank stands in it.
+    pub fn place(self, rank: u32) -> [u32; 2] {
+        let Cluster([along_m, _]) = self;
+        [rank % along_m, rank / along_m]
+    }
+
     /// CTAs that write into one slot of a CTA's ring, or have a slot of theirs written by it: those
     /// of its row and its column.
     pub fn neighbours(self) -> u32 {
@@ -412,7 +426,7 @@ impl Cluster {
     /// the tile along that mode, itself where they do not.
     pub fn sharers(self, shared_along: Option<usize>, cta: u32) -> Vec<u32> {
         let Cluster([along_m, along_n]) = self;
-        let (m, n) = (cta % along_m, cta / along_m);
+        let [m, n] = self.place(cta);
         match shared_along {
             Some(0) => (0..along_m).map(|m| m + along_m * n).collect(),
             Some(_) => (0..along_n).map(|n| m + along_m * n).collect(),

@@ -1,17 +1,15 @@
 //! How fast each class of kernels is beside its peer: the picture of README.
 //!
-//! In: rows, and the names of the specs that are shipped. Those count that are sustained, of a
-//! kernel of these specs, and beside cuBLASLt, torch.compile or memcpy. Out: a plot with a bar for
-//! each class: the geometric mean over its problems of the peer's time over ours, and a line from
-//! the least to the most. Of several kernels of one function on a problem the fastest counts, of
-//! several rows of a kernel the last by its date, and of cuBLASLt's default and the fastest of its
+//! In: rows, and the ids of the kernels that are shipped, as `ptx.lock` has them. Those rows count
+//! that are sustained, of one of these kernels, and beside cuBLASLt, torch.compile or memcpy. Out:
+//! a plot with a bar for each class: the geometric mean over its problems of the peer's time over
+//! ours, and a line from the least to the most. Of several rows of a kernel on a problem the
+//! medians count, of its time and of the ratios, whatever the day, the run and the card; of several
+//! kernels of one function on a problem the fastest; of cuBLASLt's default and the fastest of its
 //! candidates the faster.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::fs;
-use std::io;
-use std::path::Path;
 
 use svg::node::element::{Description, Group, Style, Title};
 
@@ -68,21 +66,60 @@ struct Bar {
     rows: Vec<Measured>,
 }
 
-/// Our fastest kernel on a problem.
+/// A kernel on a problem, in one row or several.
 #[derive(Clone, Debug)]
 struct Measured {
     problem: String,
     kernel: String,
+    /// Of the last row.
     day: String,
+    /// Of the last row.
     peer: String,
-    ours_us: f64,
-    /// Above 1 where ours is faster.
-    ratio: f64,
+    /// In microseconds, one a row.
+    ours: Vec<f64>,
+    /// One a row: above 1 where ours is faster.
+    ratios: Vec<f64>,
+}
+
+impl Measured {
+    fn ours_us(&self) -> f64 {
+        median(&self.ours)
+    }
+
+    fn ratio(&self) -> f64 {
+        median(&self.ratios)
+    }
+
+    /// How far the rows are apart: `2 rows, 0.955 to 2.317`.
+    fn spread(&self) -> String {
+        match self.ratios.len() {
+            1 => "1 row".to_owned(),
+            rows => {
+                let least = self.ratios.iter().copied().fold(f64::INFINITY, f64::min);
+                let most = self.ratios.iter().copied().fold(0.0, f64::max);
+                format!("{rows} rows, {least:.3} to {most:.3}")
+            }
+        }
+    }
+}
+
+/// The middle value, or the mean of the two in the middle; 0 of none.
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    match (
+        sorted.len() % 2,
+        sorted.get(middle.saturating_sub(1)..=middle),
+    ) {
+        (0, Some(&[below, above])) => f64::midpoint(below, above),
+        _ => sorted.get(middle).copied().unwrap_or(0.0),
+    }
 }
 
 impl Bar {
     fn ratios(&self) -> impl Iterator<Item = f64> {
-        self.rows.iter().map(|row| row.ratio)
+        self.rows.iter().map(Measured::ratio)
     }
 
     fn mean(&self) -> f64 {
@@ -150,29 +187,14 @@ fn function(kernel: &str) -> String {
     words.join("_")
 }
 
-/// The names of the specs whose kernels are shipped.
+/// The ids of the kernels that are shipped.
 pub type Shipped = BTreeSet<String>;
 
-/// The names of all specs in a folder and those below it.
-///
-/// # Errors
-/// Those of reading folders and files.
-pub fn shipped(specs: &Path) -> io::Result<Shipped> {
-    let mut names = Shipped::new();
-    let mut folders = vec![specs.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder)? {
-            let path = entry?.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|ending| ending == "yaml") {
-                let text = fs::read_to_string(path)?;
-                let name = text.lines().find_map(|line| line.strip_prefix("name: "));
-                names.extend(name.map(str::to_owned));
-            }
-        }
-    }
-    Ok(names)
+/// The ids in the text of `ptx.lock`: the first word of each line that is no comment.
+pub fn shipped(lock: &str) -> Shipped {
+    let lines = lock.lines().filter(|line| !line.starts_with('#'));
+    let ids = lines.filter_map(|line| line.split_whitespace().next());
+    ids.map(str::to_owned).collect()
 }
 
 fn bars(rows: &str, shipped: &Shipped) -> Result<(Vec<Bar>, String), Error> {
@@ -186,8 +208,7 @@ fn bars(rows: &str, shipped: &Shipped) -> Result<(Vec<Bar>, String), Error> {
             continue;
         };
         let ratio = row.ratio_default.map_or(ratio, |other| ratio.min(other));
-        let counts = shipped.contains(spec(&row.kernel));
-        if row.mode != "sustained" || ratio <= 0.0 || !counts {
+        if row.mode != "sustained" || ratio <= 0.0 || !shipped.contains(&row.kernel) {
             continue;
         }
         gpu.clone_from(&row.gpu);
@@ -198,20 +219,26 @@ fn bars(rows: &str, shipped: &Shipped) -> Result<(Vec<Bar>, String), Error> {
             function(&row.kernel)
         );
         let of = problems.entry((peer, class(&row))).or_default();
-        let measured = Measured {
-            problem: row.problem(),
-            kernel: row.kernel.clone(),
-            day: row.date.chars().take(10).collect(),
-            peer: row.peer.clone(),
-            ours_us: row.ours_us,
-            ratio,
-        };
         let kernels = of.entry(key).or_default();
-        kernels.insert(row.kernel, measured);
+        let problem = row.problem();
+        let measured = kernels
+            .entry(row.kernel.clone())
+            .or_insert_with(|| Measured {
+                problem,
+                kernel: row.kernel,
+                day: String::new(),
+                peer: String::new(),
+                ours: Vec::new(),
+                ratios: Vec::new(),
+            });
+        measured.day = row.date.chars().take(10).collect();
+        measured.peer = row.peer;
+        measured.ours.push(row.ours_us);
+        measured.ratios.push(ratio);
     }
     let fastest = |kernels: Kernels| {
         let all = kernels.into_values();
-        all.min_by(|one, other| one.ours_us.total_cmp(&other.ours_us))
+        all.min_by(|one, other| one.ours_us().total_cmp(&other.ours_us()))
     };
     let bars = problems.into_iter().map(|((peer, class), problems)| Bar {
         peer,
@@ -264,24 +291,25 @@ const STYLE: &str = "\
 pub fn markdown(rows: &str, shipped: &Shipped) -> Result<String, Error> {
     let (bars, _) = bars(rows, shipped)?;
     let mut text = String::from(
-        "| class | problem | peer's time over ours | ours, us | kernel | measured | beside |\n\
-         |---|---|---:|---:|---|---|---|\n",
+        "| class | problem | peer's time over ours | of | ours, us | kernel | measured | beside |\n\
+         |---|---|---:|---|---:|---|---|---|\n",
     );
     for bar in &bars {
         let class = &bar.class;
         for row in &bar.rows {
+            let (ratio, spread, us) = (row.ratio(), row.spread(), row.ours_us());
             let Measured {
                 problem,
                 kernel,
                 day,
                 peer,
-                ours_us,
-                ratio,
+                ..
             } = row;
             // Writing to a string cannot fail.
             let _ = writeln!(
                 text,
-                "| {class} | {problem} | {ratio:.3} | {ours_us:.2} | {kernel} | {day} | {peer} |"
+                "| {class} | {problem} | {ratio:.3} | {spread} | {us:.2} | {kernel} | {day} | \
+                 {peer} |"
             );
         }
     }

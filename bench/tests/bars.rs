@@ -50,16 +50,17 @@ fn the_picture_of_the_first_page_is_of_the_rows() {
     let rows: String = rows.into_iter().map(Result::unwrap).collect();
     let head = format!(
         "# What the bars are of\n\nOf each function and problem the fastest of our shipped \
-         kernels, sustained, beside the faster of cuBLASLt's default and\nthe fastest of its \
-         candidates, or another peer; each result compared with f64 in the run that timed \
-         it. Where the peer has no product of\nthe kernel's types its own stand in the last \
+         kernels (those of `ptx.lock`), sustained, beside the faster of cuBLASLt's default and\n\
+         the fastest of its candidates, or another peer; each result compared with f64 in the run \
+         that timed it. Of a kernel that was\nmeasured several times, on whatever day and card, the \
+         medians, and the least and the most of its rows. Where the peer has no product of\nthe kernel's types its own stand in the last \
          column. Rows of one problem on other pages are of other runs and cards, which differ by \
          5%. Drawn by `bench/tests/bars.rs` of the rows \
          in `{}.jsonl`.\n\n",
         MEASURED.join(".jsonl`, `")
     );
-    let specs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../specs");
-    let shipped = shipped(&specs).unwrap();
+    let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ptx.lock");
+    let shipped = shipped(&fs::read_to_string(lock).unwrap());
     assert!(shipped.len() > 100);
     let table = head + &markdown(&rows, &shipped).unwrap();
     let picture = plot(&rows, &shipped).unwrap();
@@ -74,27 +75,26 @@ fn the_picture_of_the_first_page_is_of_the_rows() {
 }
 
 #[test]
-fn of_a_problem_the_fastest_kernel_counts_and_of_a_kernel_the_last_row() {
+fn of_a_problem_the_fastest_kernel_counts_and_of_a_kernel_the_median() {
     let rows = [
         row("gemm_sm90_x@1", 24, 4.0, 1.2, BEST),
-        // Older, although it stands behind.
         row("gemm_sm90_x@1", 21, 10.0, 0.5, BEST),
+        row("gemm_sm90_x@1", 22, 4.2, 1.1, BEST),
         row("gemm_sm90_x_wide@2", 21, 5.0, 1.0, BEST),
         row("gemm_sm90_x@2", 21, 1.0, 9.0, "cuBLASLt none, default"),
         row("gemm_sm90_x@2", 21, 1.0, 9.0, "before: something"),
         row("gemm_x@2", 21, 8.0, 0.625, BEST),
         // Another function on the same problem, where the default is faster than all candidates.
         row("gemm_sm90_x_packed@1", 21, 2.0, 1.5, BEST),
-        // No kernel of a spec that is shipped.
-        row("gemm_sm90_tried@1", 21, 0.5, 8.0, BEST),
+        // No kernel that is shipped, of a spec that is.
+        row("gemm_sm90_x@0", 21, 0.5, 8.0, BEST),
     ];
-    let shipped = [
-        "gemm_sm90_x",
-        "gemm_sm90_x_wide",
-        "gemm_sm90_x_packed",
-        "gemm_x",
-    ];
-    let shipped = shipped.map(str::to_owned).into();
+    let lock = "# llvm\ngemm_sm90_x@1 a\ngemm_sm90_x@2 b\ngemm_sm90_x_wide@2 c\n\
+                gemm_sm90_x_packed@1 d\ngemm_x@2 e\n";
+    let shipped = shipped(lock);
+    let table = markdown(&rows.join("\n"), &shipped).unwrap();
+    let of_three = "| 1.100 | 3 rows, 0.500 to 1.200 | 4.20 | gemm_sm90_x@1 | 2026-11-24 |";
+    assert!(table.contains(of_three), "{table}");
     let drawn = plot(&rows.join("\n"), &shipped).unwrap();
     let said = drawn
         .split("<desc>")
@@ -105,8 +105,8 @@ fn of_a_problem_the_fastest_kernel_counts_and_of_a_kernel_the_last_row() {
         .unwrap();
     assert_eq!(
         said.trim(),
-        "bf16 products beside cuBLASLt, the fastest of its default and candidates: 1.22 of 2 \
-         problems, 1.20 to 1.25. bf16 products, mma.sync beside cuBLASLt, the fastest of its \
+        "bf16 products beside cuBLASLt, the fastest of its default and candidates: 1.17 of 2 \
+         problems, 1.10 to 1.25. bf16 products, mma.sync beside cuBLASLt, the fastest of its \
          default and candidates: 0.62 of 1 problem, 0.62 to 0.62"
     );
 }

@@ -1,14 +1,15 @@
 //! Prints the tables of result rows as Markdown: `tilewright-table [--best | --ladder | --bars
-//! SPECS] [--svg PLOT] FILE.jsonl…`. With `--best`, products only, and of each problem its fastest
+//! LOCK] [--svg PLOT] FILE.jsonl…`. With `--best`, products only, and of each problem its fastest
 //! kernel. With `--ladder`, the rungs of `bench/ladder` one beside another, with `--bars` how fast
-//! each class of the specs in that folder is beside its peers; `--svg` writes the plot of either.
+//! each class of the kernels in that `ptx.lock` is beside its peers; `--svg` writes the plot of
+//! either.
 
 use std::process::ExitCode;
 
 use tilewright_bench::{Error, bars, best, ladder, markdown};
 
 const USAGE: &str =
-    "usage: tilewright-table [--best | --ladder | --bars SPECS] [--svg PLOT] FILE.jsonl...";
+    "usage: tilewright-table [--best | --ladder | --bars LOCK] [--svg PLOT] FILE.jsonl...";
 
 /// What is printed.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -29,10 +30,10 @@ fn main() -> ExitCode {
             "--ladder" => table = Table::Ladder,
             "--bars" => {
                 table = Table::Bars;
-                let specs = args.next().unwrap_or_default();
-                match bars::shipped(specs.as_ref()) {
-                    Ok(found) => shipped = found,
-                    Err(error) => return refuse(&format!("--bars {specs}: {error}")),
+                let lock = args.next().unwrap_or_default();
+                match std::fs::read_to_string(&lock) {
+                    Ok(text) => shipped = bars::shipped(&text),
+                    Err(error) => return refuse(&format!("--bars {lock}: {error}")),
                 }
             }
             "--svg" => match args.next() {

@@ -130,7 +130,7 @@ pub enum Command {
     Doctor(Doctor),
     /// Print a completion script for a shell
     Completions(Completions),
-    /// Tell about a subcommand, a diagnostic by its code, or the keys of a spec
+    /// Tell about a subcommand, a diagnostic or a finding by its code, or the keys of a spec
     #[command(after_help = HELPS)]
     Help(Help),
     /// Compile jobs from stdin, one JSON object a line
@@ -340,8 +340,8 @@ pub struct Completions {
 /// `help`.
 #[derive(Debug, Args)]
 pub struct Help {
-    /// A subcommand (`bundle show`), the code of a diagnostic (`unknown-key`), or `spec` for every
-    /// key of a spec [default: the overview]
+    /// A subcommand (`bundle show`), the code of a diagnostic (`unknown-key`), a finding of the
+    /// emulator (`race_shared`), or `spec` for every key of a spec [default: the overview]
     #[arg(value_name = "WORD")]
     pub words: Vec<String>,
 }

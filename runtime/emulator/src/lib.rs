@@ -24,6 +24,9 @@
 #[doc = include_str!("../docs/model.links.md")]
 pub mod model {}
 
+#[doc = include_str!("../docs/findings.md")]
+pub mod findings {}
+
 mod num;
 pub mod tensor_core;
 mod finding;
@@ -50,6 +53,7 @@ pub use alternatives::Alternatives;
 pub use architecture::Architecture;
 pub use counters::{ClassCount, Counters, GlobalTraffic, InstClass, SharedTraffic};
 pub use exec::{Report, run, run_beside};
+pub use finding::page as findings_page;
 pub use finding::{Finding, FindingId, Level, Location, OtherSide, Space, Threads};
 pub use history::{Event, EventKind, History, Operation};
 pub use launch::{Arg, Launch, Params, RunError};

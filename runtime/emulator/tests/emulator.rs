@@ -8,6 +8,7 @@ mod emulator {
     mod control;
     mod conversions;
     mod counting;
+    mod findings;
     mod global_races;
     mod histories;
     mod hopper;

@@ -1,11 +1,12 @@
-//! `help`: a subcommand's `--help`, the section of a diagnostic, or the keys of a spec, on stdout.
+//! `help`: a subcommand's `--help`, the section of a diagnostic or of a finding of the emulator, or
+//! the keys of a spec, on stdout.
 //!
 //! Invariant: it asks nothing of a network or a file; pages are part of the command.
 
-#[cfg(feature = "codegen")]
 mod text;
 
 use clap::Command;
+use tilewright_emulator::FindingId;
 
 use crate::args::Help;
 use crate::guidance;
@@ -34,7 +35,10 @@ fn told(words: &[&str]) -> Outcome {
         return of_subcommand(words);
     }
     let page = match *words {
-        [word] => page(word)?,
+        [word] => match FindingId::parse(word) {
+            Some(id) => Some(text::of_markdown(&id.section())),
+            None => page(word)?,
+        },
         _ => None,
     };
     let Some(page) = page else {
@@ -107,7 +111,8 @@ fn unknown(words: &str) -> Failure {
     };
     let words = terminal::plain(words);
     Failure::CouldNotRun(format!(
-        "`{words}` is no subcommand, no code of a diagnostic and not `{SPEC}`: {way_out}"
+        "`{words}` is no subcommand, no code of a diagnostic, no finding of the emulator and not \
+         `{SPEC}`: {way_out}"
     ))
 }
 
@@ -125,7 +130,8 @@ fn known() -> Vec<String> {
     let command = guidance::command();
     let shown = command.get_subcommands().filter(|one| !one.is_hide_set());
     let names = shown.map(|one| one.get_name().to_owned());
-    names.chain(of_the_generator()).collect()
+    let findings = FindingId::ALL.iter().map(|id| id.as_str().to_owned());
+    names.chain(of_the_generator()).chain(findings).collect()
 }
 
 /// The words of pages that the generator has.

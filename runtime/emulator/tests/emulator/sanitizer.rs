@@ -2,7 +2,7 @@
 
 use super::kernel::{Run, Shape, WARP, launch, module};
 use tilewright_emulator::{
-    Arg, AsyncOrder, Content, Launch, Memory, Module, Options, Params, Sanitize, run,
+    Arg, AsyncOrder, Content, FindingId, Launch, Memory, Module, Options, Params, Sanitize, run,
 };
 
 fn warp(body: &str) -> Run {
@@ -218,6 +218,24 @@ fn barriers() {
     assert_eq!(
         split("bar.arrive 1, 64; bar.arrive 1, 64;", "bar.sync 0;"),
         ["barrier_divergent_site", "barrier_overrun"]
+    );
+}
+
+#[test]
+fn a_deadlock_counts_the_lanes_of_a_divergent_barrier() {
+    let body = "mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 48; @%p1 bra A; bar.sync 3; bra B; \
+     A: bar.sync 0; B:";
+    let run = block(64, body);
+    let mut found = run.report.findings.iter();
+    let deadlock = found.find(|one| one.id == FindingId::Deadlock);
+    let message = &deadlock.unwrap().message;
+    assert!(
+        message.contains("barrier 0 (48 of 64 threads arrived)"),
+        "{message}"
+    );
+    assert!(
+        message.contains("barrier 3 (16 of 64 threads arrived)"),
+        "{message}"
     );
 }
 

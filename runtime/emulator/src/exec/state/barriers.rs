@@ -25,8 +25,13 @@ pub(crate) struct BarrierState {
 impl BarrierState {
     /// One line about a generation that is not complete.
     pub(crate) fn describe(&self, live_threads: u32) -> String {
-        let wanted = self.count.flatten().unwrap_or(live_threads);
-        format!("{} of {wanted} threads arrived", self.threads)
+        // Without a count the lanes themselves decide, not the warps that they are in.
+        let lanes = || self.arrived.iter().map(|lanes| lanes.count_ones()).sum();
+        let (arrived, wanted) = match self.count.flatten() {
+            Some(count) => (self.threads, count),
+            None => (lanes(), live_threads),
+        };
+        format!("{arrived} of {wanted} threads arrived")
     }
 }
 

@@ -5,6 +5,7 @@
 //! this process: what it cannot select ends it with LLVM's own message. The command has workers for
 //! that.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -59,6 +60,19 @@ pub fn runs_on(arch: &Arch, devices: &[String]) -> Result<bool> {
         runs |= pack::capability(arch).allows(device.sm);
     }
     Ok(runs)
+}
+
+/// What is said where GPUs of these architectures run none of what is made of the files.
+pub fn none_runs(files: &[SpecFile], devices: &[String]) -> String {
+    let points = files.iter().flat_map(|file| &file.points);
+    let made: BTreeSet<&str> = points.map(|point| point.spec.arch.name).collect();
+    let made: Vec<&str> = made.into_iter().collect();
+    format!(
+        "no spec has a kernel that {} runs: those of these specs are for {}, and run on newer GPUs \
+         too, but for names that end in `a`; ask for one of these, or change `arch` in a spec",
+        devices.join(" or "),
+        made.join(", ")
+    )
 }
 
 /// What came of one point.

@@ -8,7 +8,7 @@
 use crate::error::{Error, Violation};
 use crate::first_good;
 use crate::making::Making;
-use crate::plan::candidates::changes::{Change, changes, value};
+use crate::plan::candidates::changes::{Change, changes, values};
 use crate::spec::Keys;
 use crate::spec::keys::model::{Point, Spec};
 
@@ -65,11 +65,8 @@ fn way_out(point: &Point, making: &Making) -> Option<String> {
         let nothing = |_: &mut _| {};
         let found = first_good::among(&point, making, code.as_ref(), (MOST_KERNELS, nothing));
         if let Ok(found) = found {
-            let values = keys
-                .iter()
-                .map(|key| value(key, &point.spec, &found.made.plan));
-            let values: Vec<String> = values.collect();
-            return Some(format!("use {}, which builds", values.join(" and ")));
+            let values = values(&keys, &point.spec, &found.made.plan);
+            return Some(format!("use {values}, which builds"));
         }
         if tried.len() > MOST_CHANGES {
             break;

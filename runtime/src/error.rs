@@ -200,7 +200,13 @@ pub enum Error {
         reason: String,
     },
     /// The host has not the memory that a problem takes there; nothing was allocated.
-    #[error("it needs {needs} bytes on the host, which has {free} free: choose a smaller problem")]
+    #[error(
+        "it needs {} on the host, which has {free} free: choose a smaller problem",
+        match *needs {
+            u64::MAX => "more bytes than 64 bits count".to_owned(),
+            needs => format!("{needs} bytes"),
+        }
+    )]
     HostMemory {
         /// Bytes that are needed at once.
         needs: u64,

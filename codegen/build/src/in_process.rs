@@ -126,10 +126,7 @@ fn points<'f>(
     }
     match points.is_empty() {
         false => Ok(points),
-        true => Err(Error::Request(format!(
-            "no spec has a kernel that {} runs",
-            archs.join(" or ")
-        ))),
+        true => Err(Error::Request(catalogue::none_runs(files, archs))),
     }
 }
 

@@ -62,6 +62,18 @@ fn what_is_written_launches() {
         m: 3,
         n: 4,
     };
+    let mut other = vec![0.0f32; 12];
+    let told = written::CopyF32Packed {
+        s: Packed::from(&numbers),
+        d: Out::from(&mut other),
+        m: 3,
+        n: 4,
+    };
+    let told = told.call().explain(&runtime).unwrap().to_string();
+    assert!(
+        told.contains("m=3 n=4") && told.contains("chosen"),
+        "{told}"
+    );
     packed.launch(&runtime).unwrap();
     assert_eq!(d, numbers);
     let (from, to) = ([2i32, 0], [0i32, 1]);

@@ -3,7 +3,8 @@
 //! In: a checked formula. Out: problems that refuse nothing, each with two spellings that say one
 //! thing or the other and are warned of no more. A fold's body reaches as far as it can, so that
 //! `sum[k] a*b + bias[n]` adds the bias once for each k; who writes parentheses around the whole
-//! body means it. `+=` folds in the same way what the left side lacks.
+//! body means it. `+=` folds in the same way what the left side lacks. A mode in a value is its
+//! coordinate, so that `/ n` divides by 0 first where its extent is meant.
 
 use crate::affine::ModeId;
 use crate::formula::{Expr, ExprKind, Formula, ModeSet};
@@ -40,8 +41,31 @@ pub fn doubtful(formula: &Formula) -> Vec<Problem> {
             found.extend(repeated(formula, &sum));
         }
         folds(formula, value, false, &mut found);
+        divisors(formula, value, &mut found);
     }
     found
+}
+
+/// Goes through the divisions of an expression for those by a mode's coordinate alone.
+fn divisors(formula: &Formula, expr: &Expr, found: &mut Vec<Problem>) {
+    if let ExprKind::Apply { op, arguments } = &expr.kind
+        && let (Op::Div | Op::Rem, [_, divisor]) = (*op, arguments.as_slice())
+        && let ExprKind::Coordinate(mode) = divisor.kind
+        && behind_parentheses(&formula.text, divisor.span.start) == divisor.span.start
+        && let Some(mode) = formula.modes.get(mode)
+    {
+        let name = &mode.name;
+        let message = format!("`{name}` is the coordinate along {name}, which is 0 at first");
+        let help = format!(
+            "to divide by the extent of {name} write `size({name})`; if its coordinate is meant, \
+             `({name})`"
+        );
+        let problem = Problem::new("zero-divisor", &divisor.span, message).help(help);
+        found.push(problem.edit(&divisor.span, format!("size({name})")));
+    }
+    for one in expr.children() {
+        divisors(formula, one, found);
+    }
 }
 
 /// A sum as it is written.

@@ -124,6 +124,7 @@ impl Refusal {
                 operand,
                 layout,
                 given,
+                ..
             } => Reason::of(operand).needs(layout).has(format!("({given})")),
             Refusal::Assumption { text, found, .. } => none().needs(text).has(found),
             Refusal::Alignment {

@@ -194,7 +194,7 @@ pub enum Refusal {
         problem: &'static str,
     },
     /// The strides given do not have the form the kernel was made for.
-    #[error("`{operand}` has strides ({given}); the kernel takes {layout}")]
+    #[error("`{operand}` has strides ({given}); the kernel takes {layout}{way_out}")]
     Layout {
         /// The operand.
         operand: String,
@@ -202,6 +202,8 @@ pub enum Refusal {
         layout: String,
         /// The problem's strides.
         given: String,
+        /// `: a spec that names its strides, …`; empty where all have names.
+        way_out: String,
     },
     /// A recorded assumption does not hold.
     #[error("it assumes {text}, which is {found} here ({reason}): {way_out}")]

@@ -15,10 +15,11 @@ use crate::launch::fit::LaunchReport;
 use crate::launch::layout::Extents;
 use crate::launch::minimal_strides::without_gaps;
 use crate::launch::problem::Problem;
-use crate::launch::request::Placed;
+use crate::launch::request::{Placed, Request};
 use crate::launch::tensors::Described;
 use crate::open::runtime::Runtime;
 use crate::run::prepared::Prepared;
+use crate::select::explanation::Explanation;
 use crate::select::pick::Query;
 use crate::select::table::Selection;
 use crate::typed::element::Element;
@@ -109,6 +110,26 @@ impl<'a> Call<'a> {
         runtime.usable_at(&self.query(), &self.problem(runtime), &addresses)
     }
 
+    /// By which row or rule a launch would take its kernel, and why no other one; prints as text. No
+    /// kernel that is passed over is counted.
+    ///
+    /// # Errors
+    /// When the operands are not those of the function: all else is part of the answer.
+    pub fn explain(&self, runtime: &Runtime) -> Result<Explanation, Error> {
+        let kernel = self.check(runtime)?;
+        let addresses = self.addresses(runtime)?;
+        let problem = self.problem(runtime);
+        let request = Request::of_problem(kernel, &problem);
+        let mut request = request.map_err(|refusals| refused(kernel, refusals))?;
+        for placed in &mut request.operands {
+            let mut known = addresses.iter();
+            if let Some((_, address)) = known.find(|(name, _)| *name == placed.tensor.operand) {
+                placed.address = *address;
+            }
+        }
+        Ok(runtime.explain(&kernel.kernel, &[(kernel, &request)]))
+    }
+
     /// Checks everything, then launches on the device's own stream. On a GPU the launch is enqueued
     /// unless an operand lies in memory of the host.
     ///
@@ -164,8 +185,8 @@ impl<'a> Call<'a> {
         kernels.find(|kernel| kernel.semantics.function == self.function)
     }
 
-    /// Whether operands are of the function's types and have its axes.
-    fn check(&self, runtime: &Runtime) -> Result<(), Error> {
+    /// A kernel of the function, if operands are of the function's types and have its axes.
+    fn check<'r>(&self, runtime: &'r Runtime) -> Result<&'r Kernel, Error> {
         let kernel = self.kernel(runtime).ok_or_else(|| Error::NoSuchFunction {
             function: self.function.to_string(),
             known: runtime.kernels().len(),
@@ -195,7 +216,7 @@ impl<'a> Call<'a> {
             }
         }
         match refusals.is_empty() {
-            true => Ok(()),
+            true => Ok(kernel),
             false => Err(refused(kernel, refusals)),
         }
     }

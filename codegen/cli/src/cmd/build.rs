@@ -15,12 +15,14 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use tilewright_build::{Lock, unjudged};
-use tilewright_bundle::{Bundle, Capability, Kernel, Tuning, may_write, without_last_resort};
-use tilewright_codegen::Making;
+use tilewright_bundle::{
+    Bundle, Capability, Kernel, Sha256Hex, Tuning, may_write, without_last_resort,
+};
 use tilewright_codegen::arch::{ARCHES, Arch};
 use tilewright_codegen::kept::Kept;
 use tilewright_codegen::pack::Artifact;
 use tilewright_codegen::spec::SpecFile;
+use tilewright_codegen::{Making, catalogue};
 
 use crate::args;
 use crate::cmd::compiled::{How, compile};
@@ -59,12 +61,16 @@ pub fn run(args: &args::Build) -> Outcome {
     let (artifacts, dropped) = compile(&how, &files, &making, kept.as_ref())?;
     let mut told = tell(&dropped, args.dropped);
     if artifacts.is_empty() {
-        return Err(Failure::Rejected("no point has a kernel".to_owned()));
+        return Err(Failure::Rejected(match dropped.is_empty() {
+            true => catalogue::none_runs(&files, &args.arch),
+            false => "no point has a kernel".to_owned(),
+        }));
     }
     if args.dropped {
         told.extend(artifacts.iter().flat_map(taken));
     }
     told.extend(uncovered(&artifacts, args.require_last_resort.as_deref())?);
+    told.extend(of_one_word(&artifacts));
     told.extend(without_code(&artifacts, &making));
     if making.ptxas.is_none() {
         told.push(format!("note: {}", unjudged()));
@@ -101,7 +107,7 @@ fn asked(args: &args::Build, paths: &[PathBuf]) -> String {
     let read = |path: &PathBuf| (path.clone(), std::fs::read(path).unwrap_or_default());
     let files: Vec<(PathBuf, Vec<u8>)> = files.map(read).collect();
     let hashes = files.iter().map(|(path, bytes)| {
-        let hash = tilewright_bundle::Sha256Hex::of(bytes);
+        let hash = Sha256Hex::of(bytes);
         format!("{} {hash}", path.display())
     });
     let hashes: Vec<String> = hashes.collect();
@@ -166,6 +172,31 @@ fn capability(name: &str) -> Result<Capability, Failure> {
         min_sm: arch.sm,
         exact: arch.exact,
     })
+}
+
+/// A note on the first word and types that several functions share, by the specs they come from: a
+/// launch by the word alone is refused.
+fn of_one_word(artifacts: &[Artifact]) -> Option<String> {
+    let mut words: BTreeMap<(&str, Vec<&str>), BTreeMap<&Sha256Hex, &str>> = BTreeMap::new();
+    for Artifact { kernel, .. } in artifacts {
+        let operands = kernel.semantics.operands.iter();
+        let types = operands.map(|operand| operand.dtype.text()).collect();
+        let functions = words.entry((&kernel.kernel, types)).or_default();
+        functions.insert(&kernel.semantics.function, &kernel.spec);
+    }
+    let mut shared = words.iter().filter(|(_, functions)| functions.len() > 1);
+    let ((word, _), functions) = shared.next()?;
+    let specs: Vec<&str> = functions.values().copied().collect();
+    let others = match shared.count() {
+        0 => String::new(),
+        others => format!("; so is it with {}", counted(others, "more word and types")),
+    };
+    Some(format!(
+        "note: `{word}` is the word of {} functions of the same types ({}): a launch asks for one of \
+         them by its hash, which `bundle show` has, or give each its own word behind `kernel`{others}",
+        specs.len(),
+        specs.join(", ")
+    ))
 }
 
 /// A note on the kernels that have no machine code where others do.

@@ -4,6 +4,7 @@
 //! kernel least first: keys that are written and decide on threads and registers are left to the
 //! plan, then tiles are halved. Whether one of them does is for others to try.
 
+use crate::plan::data::assumptions::Assumption;
 use crate::plan::data::model::Plan;
 use crate::spec::keys::model::{Auto, FormKind, Passes, Spec};
 use crate::spec::positional;
@@ -19,8 +20,24 @@ pub(crate) struct Change {
     pub spec: Spec,
 }
 
+/// What to write in the places of those keys, and for which extents alone a kernel of that tile is:
+/// `cta_tile (128,128,64), for n <= 128`.
+pub(crate) fn values(keys: &[&str], spec: &Spec, plan: &Plan) -> String {
+    let values: Vec<String> = keys.iter().map(|key| value(key, spec, plan)).collect();
+    let by_tile = keys.contains(&"cta_tile");
+    let limits = plan.assumptions.iter().filter_map(|one| match one {
+        Assumption::ExtentMost { mode, most, .. } if by_tile => Some(format!("{mode} <= {most}")),
+        _ => None,
+    });
+    let limits: Vec<String> = limits.collect();
+    match limits.is_empty() {
+        true => values.join(" and "),
+        false => format!("{}, for {}", values.join(" and "), limits.join(" and ")),
+    }
+}
+
 /// A key with its value in a plan.
-pub(crate) fn value(key: &str, spec: &Spec, plan: &Plan) -> String {
+fn value(key: &str, spec: &Spec, plan: &Plan) -> String {
     let tuple = |all: &[i64]| {
         let all: Vec<String> = all.iter().map(i64::to_string).collect();
         format!("({})", all.join(","))

@@ -6,7 +6,7 @@
 
 use crate::arch::{ARCHES, Arch};
 use crate::error::{Result, Violation};
-use crate::plan::candidates::changes::{Change, changes, freed, value, written};
+use crate::plan::candidates::changes::{Change, changes, freed, values, written};
 use crate::plan::data::model::Plan;
 use crate::spec::keys::model::{Accumulation, Auto, FormKind, Point, Schedule, Spec};
 
@@ -128,8 +128,7 @@ fn name_values(
         else {
             continue;
         };
-        let values = keys.iter().map(|key| value(key, &spec, &plan));
-        let values = Vec::from_iter(values).join(" and ");
+        let values = values(&keys, &spec, &plan);
         last.message += &format!("; with {values} it has a plan");
         for key in keys {
             if !last.keys.iter().any(|known| known == key) {

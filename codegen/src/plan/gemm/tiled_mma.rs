@@ -87,11 +87,17 @@ fn no_mma(spec: &Spec, chooser: &Chooser<'_>, both: [&Operand; 2], multistage: b
 
 /// What to choose where there is no MMA of the operands' types; which architecture has one is for
 /// those to say who ask them all.
-fn other_types(spec: &Spec, chooser: &Chooser<'_>, both: [&Operand; 2]) -> &'static str {
+fn other_types(spec: &Spec, chooser: &Chooser<'_>, both: [&Operand; 2]) -> String {
     let types = [spec.accumulator, both[0].dtype, both[1].dtype];
-    match !is_along_k(both) && chooser.mma(types).is_some() {
-        true => "layouts contiguous along k, or other types",
-        false => "other types",
+    let layouts = match !is_along_k(both) && chooser.mma(types).is_some() {
+        true => "layouts contiguous along k, or ",
+        false => "",
+    };
+    let pairs = chooser.mma_types(spec.accumulator);
+    let pairs = pairs.iter().map(|[a, b]| format!("{a} and {b}"));
+    match pairs.collect::<Vec<String>>().join(", ") {
+        none if none.is_empty() => format!("{layouts}other types"),
+        pairs => format!("{layouts}types that it has one of: {pairs}"),
     }
 }
 

@@ -321,6 +321,21 @@ impl<'c> Chooser<'c> {
         self.largest_mma(types, |mma| mma.smem == [false; 2])
     }
 
+    /// The types of a and b that an MMA on registers adds up in that type, each pair once.
+    pub(in crate::plan) fn mma_types(&self, accumulator: DType) -> Vec<[DType; 2]> {
+        let on_registers = |mma: &&MmaFacts| mma.smem == [false; 2] && mma.types[0] == accumulator;
+        let there = self.catalogue.iter().filter(|atom| atom.runs_on(self.arch));
+        let there = there.filter_map(|atom| atom.mma.as_ref());
+        let mut pairs = Vec::new();
+        for mma in there.filter(on_registers) {
+            let pair = [mma.types[1], mma.types[2]];
+            if !pairs.contains(&pair) {
+                pairs.push(pair);
+            }
+        }
+        pairs
+    }
+
     /// The MMA on shared memory of those types, d a b, that is `n` wide.
     pub(in crate::plan) fn smem_mma(&self, types: [DType; 3], n: i64) -> Option<Arc<Atom>> {
         self.largest_mma(types, |mma| mma.smem == [true; 2] && mma.mnk[1] == n)

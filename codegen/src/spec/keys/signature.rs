@@ -42,8 +42,10 @@ pub(in crate::spec) fn read(tree: &Node, problems: &mut Problems) -> ReadSignatu
     let operands = operands.collect();
     let before = problems.list().len();
     let scalars = map(tree, "scalars", problems);
-    let scalars = scalars.iter().filter_map(|entry| scalar(entry, problems));
+    sound &= problems.list().len() == before;
+    let scalars = scalars.iter().map(|entry| scalar(entry, problems));
     let scalars = scalars.collect();
+    let before = problems.list().len();
     let modes = map(tree, "modes", problems);
     let modes = modes.iter().filter_map(|entry| mode(entry, problems));
     let modes = modes.collect();
@@ -118,12 +120,13 @@ fn map<'n>(tree: &'n Node, key: &str, problems: &mut Problems) -> &'n [Entry] {
     }
 }
 
-fn scalar(entry: &Entry, problems: &mut Problems) -> Option<Scalar> {
+/// A scalar; one whose type is told as a problem stands for an f32 in what follows.
+fn scalar(entry: &Entry, problems: &mut Problems) -> Scalar {
     let text = word(Some(&entry.value));
     let found = SCALAR_TYPES
         .into_iter()
         .find(|dtype| Some(dtype.text()) == text);
-    let Some(dtype) = found else {
+    if found.is_none() {
         let names = SCALAR_TYPES.map(DType::text);
         let message = format!(
             "`scalars.{}` is {}; types of scalars are {}",
@@ -133,12 +136,11 @@ fn scalar(entry: &Entry, problems: &mut Problems) -> Option<Scalar> {
         );
         let help = suggestion(text.unwrap_or_default(), &names);
         problems.add("scalar-type", &entry.value.span, message, help);
-        return None;
-    };
-    Some(Scalar {
+    }
+    Scalar {
         name: entry.key.clone(),
-        dtype,
-    })
+        dtype: found.unwrap_or(DType::F32),
+    }
 }
 
 /// `i: 128`, or a ragged one: `m: { in: g, starts: t }`.

@@ -27,7 +27,7 @@ pub(crate) use values::range_of;
 
 use crate::error::{Refusal, Work};
 use crate::launch::info::DeviceInfo;
-use crate::launch::layout::{Extents, bind, strides_refused};
+use crate::launch::layout::{Extents, bind, named_strides, strides_refused};
 use crate::launch::problem::{Problem, constants, has_no_output};
 use crate::launch::reorder;
 use crate::launch::tensor_map::strides_fit;
@@ -281,10 +281,20 @@ fn way_out(kernel: &Kernel, expr: &Condition, env: &Env) -> String {
         let (name, multiple) = expr.text().strip_suffix(" == 0")?.split_once(" % ")?;
         let multiple: i64 = multiple.parse().ok().filter(|multiple| *multiple > 0)?;
         let known = kernel.names.find(name)?;
-        (kernel.names.kind(known) == Some(NameKind::Stride)).then_some(())?;
         let above = env.get(known)?.checked_add(multiple - 1)?;
         let next = above - above.rem_euclid(multiple);
-        Some(format!("pad {name} to {next}, or {}", one_more(name)))
+        if kernel.names.kind(known) == Some(NameKind::Stride) {
+            return Some(format!("pad {name} to {next}, or {}", one_more(name)));
+        }
+        // An extent that rows are apart as well.
+        let mut operands = kernel.semantics.operands.iter();
+        let is_it = |expr: &Expr| expr.text() == name;
+        let operand = operands.find(|operand| operand.layout.stride.iter().any(is_it))?;
+        let named = named_strides(operand)?;
+        Some(format!(
+            "name the strides of `{}` in the spec, `{named}`, and pad that to {next}, or {BUILD}",
+            operand.name
+        ))
     };
     let longer = || {
         let (mode, most) = expr.text().split_once(" <= ")?;

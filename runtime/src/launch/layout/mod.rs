@@ -7,7 +7,7 @@
 mod elements;
 mod overlap;
 
-use tilewright_bundle::{Env, Expr, MAX_AXES, Operand};
+use tilewright_bundle::{Env, Expr, MAX_AXES, Operand, OperandLayout};
 
 use crate::error::Refusal;
 pub(crate) use overlap::{Placed, Sharing, sharing};
@@ -244,6 +244,10 @@ pub(crate) fn bind(operand: &Operand, given: &[i64], env: &mut Env) -> Result<Ex
     let other_form = || Refusal::Layout {
         operand: operand.name.clone(),
         layout: layout.text().to_owned(),
+        way_out: match named_strides(operand) {
+            Some(named) => format!(": a spec that names its strides, `{named}`, takes any"),
+            None => String::new(),
+        },
         given: given
             .iter()
             .map(i64::to_string)
@@ -281,6 +285,28 @@ pub(crate) fn bind(operand: &Operand, given: &[i64], env: &mut Env) -> Result<Ex
         return Err(strides_refused(operand, &extents, problem));
     }
     Ok(extents)
+}
+
+/// The layout of an operand with names for the strides that follow from extents; `None` where none
+/// does.
+pub(crate) fn named_strides(operand: &Operand) -> Option<String> {
+    let OperandLayout { shape, stride, .. } = &operand.layout;
+    let modes: Vec<&str> = shape.iter().map(Expr::text).collect();
+    let follows = |expr: &&Expr| {
+        let is_extent = || modes.contains(&expr.text());
+        expr.constant_value().is_none() && (expr.single_name().is_none() || is_extent())
+    };
+    let all = stride.iter().filter(follows).count();
+    let strides = stride.iter().enumerate().map(|(axis, expr)| {
+        let name = &operand.name;
+        match (follows(&expr), all) {
+            (false, _) => expr.text().to_owned(),
+            (true, 1) => format!("ld{name}"),
+            (true, _) => format!("ld{name}{axis}"),
+        }
+    });
+    let strides: Vec<String> = strides.collect();
+    (all > 0).then(|| format!("({}):({})", modes.join(","), strides.join(",")))
 }
 
 /// Why an operand's strides are refused.

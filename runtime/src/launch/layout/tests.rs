@@ -71,6 +71,19 @@ fn extents_as_strides() {
     assert!(bound("(m,n):(n,1)", FIVE, &[6, 1]).is_ok());
     assert!(bound("(m,n):(n,1)", FIVE, &[7, 1]).is_err());
     assert!(bound("(m,n):(max(n,8),1)", FIVE, &[8, 1]).is_ok());
+    let told = |text, given: &[i64]| bound(text, FIVE, given).unwrap_err().to_string();
+    assert_eq!(
+        told("(m,n):(n,1)", &[7, 1]),
+        "`a` has strides (7,1); the kernel takes (m,n):(n,1): a spec that names its strides, \
+         `(m,n):(lda,1)`, takes any"
+    );
+    let of_three = told("(m,n,k):(n * k,k,1)", &[99, 9, 1]);
+    assert!(of_three.contains("`(m,n,k):(lda0,lda1,1)`"), "{of_three}");
+    let of_names = told("(n,k):(held,1)", &[9, 1]);
+    assert_eq!(
+        of_names,
+        "`a` has strides (9,1); the kernel takes (n,k):(held,1)"
+    );
     assert_eq!(bound("(n):(1)", FIVE, &[1]).unwrap().0.elems(), 6);
 }
 

@@ -112,7 +112,11 @@ fn what_warnings_propose_is_meant() {
             let help = warning.help.clone().unwrap();
             for proposed in help.split('`').skip(1).step_by(2) {
                 let mended = match warning.code {
-                    "name-mismatch" => text.replace(&text[warning.span.bytes.clone()], proposed),
+                    "name-mismatch" | "zero-divisor" => {
+                        let (before, rest) = text.split_at(warning.span.bytes.start);
+                        let behind = &rest[warning.span.bytes.len()..];
+                        format!("{before}{proposed}{behind}")
+                    }
                     "slow-mma" => format!("{text}{proposed}\n"),
                     // The value from the sum on to the statement's end, or to its parenthesis.
                     _ => {

@@ -294,8 +294,9 @@ pub fn page() -> String {
 const PAGE_HEAD: &str = "\
 # What the emulator finds
 
-One section a kind of finding: what it is, its level, and what usually mends it. `tilewright help ID`
-prints a section. [The model](model.md) says what counts as ordered, and shows how a race is found.
+One section a kind of finding: what it is, its level, and what usually mends it. `tilewright help
+ID` prints a section. [The model](model.md) says what counts as ordered, and shows how a race is
+found.
 ";
 
 /// A state space of PTX.

@@ -95,7 +95,7 @@ mod tests {
         let refused = check(u64::MAX).map_err(|error| error.to_string());
         let text = refused.err().unwrap_or_default();
         assert!(
-            text.contains("needs 18446744073709551615 bytes on the host"),
+            text.contains("needs more bytes than 64 bits count on the host"),
             "{text}"
         );
     }

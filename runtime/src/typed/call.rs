@@ -110,8 +110,8 @@ impl<'a> Call<'a> {
         runtime.usable_at(&self.query(), &self.problem(runtime), &addresses)
     }
 
-    /// By which row or rule a launch would take its kernel, and why no other one; prints as text. No
-    /// kernel that is passed over is counted.
+    /// By which row or rule a launch would take its kernel, and why no other one; prints as text.
+    /// No kernel that is passed over is counted.
     ///
     /// # Errors
     /// When the operands are not those of the function: all else is part of the answer.

@@ -192,8 +192,8 @@ fn of_one_word(artifacts: &[Artifact]) -> Option<String> {
         others => format!("; so is it with {}", counted(others, "more word and types")),
     };
     Some(format!(
-        "note: `{word}` is the word of {} functions of the same types ({}): a launch asks for one of \
-         them by its hash, which `bundle show` has, or give each its own word behind `kernel`{others}",
+        "note: `{word}` is the word of {} functions of the same types ({}): a launch asks for one \
+         by its hash, which `bundle show` has, or give each its own word behind `kernel`{others}",
         specs.len(),
         specs.join(", ")
     ))

@@ -236,8 +236,9 @@ mod tests {
         ] {
             for arch in ["sm_70", "sm_80", "sm_90"] {
                 let report = product(dtype, arch, "");
-                let way_out = format!("choose other types, or arch sm_90a{with}\n");
+                let way_out = format!(", or arch sm_90a{with}\n");
                 assert!(format!("{report}\n").contains(&way_out), "{report}");
+                assert!(report.contains("types"), "{report}");
                 assert!(!report.contains("contiguous"), "{report}");
             }
         }

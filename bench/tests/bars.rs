@@ -54,8 +54,8 @@ fn the_picture_of_the_first_page_is_of_the_rows() {
          the fastest of its candidates, or another peer; each result compared with f64 in the run \
          that timed it. Of a kernel that was\nmeasured several times, on whatever day and card, \
          the medians, and the least and the most of its rows. Where the peer has no product of\n\
-         the kernel's types its own stand in the last column. Rows of one problem on other pages are of other runs and cards, which differ by \
-         5%. Drawn by `bench/tests/bars.rs` of the rows \
+         the kernel's types its own stand in the last column. Rows of one problem on other pages \
+         are of other runs and cards, which differ by 5%. Drawn by `bench/tests/bars.rs` of the rows \
          in `{}.jsonl`.\n\n",
         MEASURED.join(".jsonl`, `")
     );

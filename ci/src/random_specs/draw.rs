@@ -58,6 +58,10 @@ pub fn draw(seed: u64) -> Draft {
         "copy" if seed % 4 == 1 => pen.permutation(),
         "copy" if seed % 4 == 3 => pen.looked_up(),
         "copy" => pen.copy(),
+        _ if seed % 8 == 6 => {
+            pen.gemm();
+            pen.batched();
+        }
         _ => pen.gemm(),
     }
     pen.extras(family);
@@ -304,6 +308,61 @@ impl Pen {
             let schedule = ["multistage", "cooperative", "pingpong"][way];
             self.draft.set("pipeline.schedule", schedule);
         }
+    }
+
+    /// Further modes of the operands of a product, of each of them some, wherever.
+    fn batched(&mut self) {
+        let mut batch = vec!["x", "y", "z"];
+        batch.truncate(self.rng.random_range(1..=3));
+        let mut element = Vec::new();
+        let mut shared = Vec::new();
+        for operand in ["a", "b", "d"] {
+            let mut own = batch.clone();
+            own.retain(|mode| match operand {
+                "d" => shared.contains(mode),
+                _ => self.chance(70),
+            });
+            shared.extend(own.iter().copied());
+            let path = format!("operands.{operand}.layout");
+            let layout = self.draft.get(&path).unwrap_or_default().to_owned();
+            let Some((modes, strides)) = layout.split_once(':') else {
+                continue;
+            };
+            let matrix = |text: &str| -> Vec<String> {
+                let bare = text.trim_matches(['(', ')']);
+                bare.split(',').map(str::to_owned).collect()
+            };
+            let (mut modes, mut strides) = (matrix(modes), matrix(strides));
+            for mode in own {
+                // Before the matrix, or between its modes.
+                let at = usize::from(self.chance(20));
+                modes.insert(at, mode.to_owned());
+                if strides.len() > 1 {
+                    strides.insert(at, format!("{mode}{operand}"));
+                }
+            }
+            let modes = modes.join(",");
+            let strides = match strides.as_slice() {
+                [packed] => packed.clone(),
+                strides => format!("({})", strides.join(",")),
+            };
+            self.draft.set(&path, format!("({modes}):{strides}"));
+            element.push(format!("{operand}[{modes}]"));
+        }
+        if let [a, b, d] = &element[..] {
+            let compute = format!("{d} = sum[k] {a} * {b}");
+            self.draft.set("kernel", "bmm");
+            self.draft.set("compute", compute);
+        }
+        let tile = self.draft.get("cta_tile").unwrap_or_default().to_owned();
+        let tile = tile.trim_matches(['(', ')']).split(',');
+        for (mode, extent) in ["m", "n", "k"]
+            .iter()
+            .zip(tile.map(str::to_owned).collect::<Vec<_>>())
+        {
+            self.draft.set(&format!("cta_tile.{mode}"), extent);
+        }
+        self.draft.keys.retain(|(path, _)| path != "cta_tile");
     }
 
     /// Optional keys beyond those, few in most specs, and now and then a tuning space.

@@ -10,7 +10,6 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
 /// Columns of a line.
-#[cfg(feature = "codegen")]
 pub const WIDTH: usize = 100;
 
 /// The style of a good state.
@@ -130,13 +129,11 @@ impl Table {
 }
 
 /// Words in lines of a terminal.
-#[cfg(feature = "codegen")]
 pub fn wrapped(text: &str) -> String {
     indented(text, 0)
 }
 
 /// Words in lines of a terminal that begin with so many blanks.
-#[cfg(feature = "codegen")]
 pub fn indented(text: &str, blanks: usize) -> String {
     let indent = " ".repeat(blanks);
     let mut lines = vec![indent.clone()];

@@ -8,6 +8,7 @@ mod folds;
 mod sums;
 mod interpret;
 mod modes;
+mod batches;
 mod outer;
 mod packed;
 mod passes;

@@ -285,7 +285,7 @@ fn tensor_map(plan: &Plan, param: &str) -> std::result::Result<TensorMapAbi, Str
         strides.push(plan.launch_stride(&axis.stride));
         boxed.push(1);
     }
-    if let Some((_, axis)) = &facts.block {
+    for axis in facts.axes_apart() {
         dims.push(Expr::named(&axis.mode));
         strides.push(plan.launch_stride(&axis.stride));
         boxed.push(1);

@@ -119,14 +119,7 @@ type Refused = (
     &'static str,
     &'static str,
 );
-const REFUSED: [Refused; 6] = [
-    (
-        "batched products",
-        &[("a", "(z,m,k)"), ("b", "(z,n,k)"), ("d", "(z,m,n)")],
-        "d[z,m,n] = sum[k] a[z,m,k] * b[z,n,k]",
-        "{ m: 64, n: 64, k: 64 }",
-        "batch",
-    ),
+const REFUSED: [Refused; 5] = [
     (
         "grouped products (experts)",
         &[
@@ -180,6 +173,15 @@ const REFUSED: [Refused; 6] = [
     ),
 ];
 
+/// Batches of products: a name, and which of the factors differ from one to the next.
+const BATCHES: [(&str, [bool; 2]); 2] = [
+    ("batched products", [true, true]),
+    ("products of a batch with one matrix", [true, false]),
+];
+
+/// Products that are asked for in batches too, by their number.
+const BATCHED: [usize; 4] = [0, 3, 6, 11];
+
 /// Tiles of products of which one does, where there is a kernel at all.
 const TILES: [&str; 4] = [
     "{ m: 128, n: 128, k: 64 }",
@@ -222,6 +224,27 @@ fn table() -> String {
     }
     for (cells, types) in alike {
         writeln!(table, "| products | {} | {cells} |", types.join(", ")).unwrap();
+    }
+    for (name, has) in BATCHES {
+        // Each has a kernel where the product alone has one, by the same way.
+        for (types, arch) in BATCHED
+            .iter()
+            .flat_map(|at| ARCHES.map(|arch| (PRODUCTS[*at], arch)))
+        {
+            for (order, layouts) in ORDERS {
+                let ways = TILES.iter().map(|tile| {
+                    let alone = product(types, layouts, tile, arch);
+                    let each = batched(&alone, has);
+                    [alone, each]
+                        .map(|text| answer(&text).map_err(|report| code(&report).to_owned()))
+                });
+                let asked = ways.clone().find(|[alone, _]| alone.is_ok());
+                let [alone, each] = asked.or_else(|| ways.last()).unwrap();
+                assert_eq!(alone, each, "{name} of {types:?} {order} {arch}");
+            }
+        }
+        let cells = ARCHES.map(|_| "as products").join(" | ");
+        writeln!(table, "| {name} | all | {cells} |").unwrap();
     }
     for (name, operands, formula, tile) in ROWS {
         let cells = ARCHES
@@ -295,6 +318,24 @@ fn product([a, b, sums, d]: [&str; 4], [of_a, of_b]: [&str; 2], tile: &str, arch
          d: {{ dtype: {d}, layout: \"(m,n):(ldd,1)\" }}\n\
          compute: \"d[m,n] = sum[k] a[m,k] * b[n,k]\"\ncta_tile: {tile}\n{accumulation}"
     )
+}
+
+/// A product once for each coordinate of a further mode, which its output has and those factors.
+fn batched(product: &str, has: [bool; 2]) -> String {
+    let mut text = product.to_owned();
+    for (name, has) in [("a", has[0]), ("b", has[1]), ("d", true)] {
+        if has {
+            let layout = format!("  {name}: {{ dtype: ");
+            let (before, rest) = text.split_once(&layout).unwrap();
+            let (dtype, rest) = rest.split_once("layout: \"(").unwrap();
+            let rest = rest.replacen(":(", &format!(":(batch_{name},"), 1);
+            text = format!("{before}{layout}{dtype}layout: \"(z,{rest}");
+            let (before, formula) = text.split_once("compute: ").unwrap();
+            let formula = formula.replacen(&format!("{name}["), &format!("{name}[z,"), 1);
+            text = format!("{before}compute: {formula}");
+        }
+    }
+    text
 }
 
 /// Which types an architecture computes: those that it lacks, where it is not all of them.

@@ -24,6 +24,7 @@ from problems import (
 from products import (
     BiasRelu,
     BiasReluResidual,
+    Bmm,
     Gelu,
     Gemm,
     HeadNorm,
@@ -350,6 +351,7 @@ class Case:
 
 
 CUBES = [(4096, 4096, 4096), (8192, 8192, 8192)]
+BATCHES = [(16, 1024, 1024, 1024), (32, 512, 512, 512), (64, 256, 256, 256), (256, 128, 128, 128)]
 GATED = [(4096, 28672, 8192), (4096, 28672, 1024)]
 
 ALL = [
@@ -364,6 +366,7 @@ ALL = [
     Case("rmsnorm", ["rmsnorm"], RmsNorm, ROW_SHAPES),
     Case("layernorm", ["layernorm"], LayerNorm, ROW_SHAPES),
     Case("gemm", ["gemm"], Gemm, CUBES),
+    Case("bmm", ["bmm"], Bmm, BATCHES),
     Case("bias_relu_residual", ["bias_relu_residual"], BiasReluResidual, CUBES),
     Case("bias_relu", ["bias_relu"], BiasRelu, CUBES),
     Case("gelu", ["gelu", "bias_gelu"], Gelu, CUBES),

@@ -1,9 +1,10 @@
 """Products by cuBLASLt with its own epilogues: the first algorithm that its heuristic names, and
 the fastest of all that it names.
 
-The library is the one that PyTorch has loaded. Products are d = f(a · bᵀ + bias) of row-major
-bf16 or f16 tensors a: (m,k), b: (n,k), d: (m,n), bias: (n): what cuBLASLt sees, whose matrices go
-by columns, is dᵀ = b · aᵀ.
+The library is the one that PyTorch has loaded. Products are d = f(a · bᵀ + bias) of bf16 or f16
+tensors a: (m,k), b: (n,k), d: (m,n), bias: (n), with the same batch before the matrices or none;
+factors are contiguous along either of theirs, d by rows. What cuBLASLt sees, whose matrices go by
+columns, is dᵀ = b · aᵀ.
 """
 
 import ctypes
@@ -17,8 +18,9 @@ import tilewright
 #: Values of the enumerations of cublasLt.h and library_types.h (CUDA 12 and 13).
 COMPUTE_32F = 68
 TYPES = {torch.float32: 0, torch.float16: 2, torch.bfloat16: 14}
-TRANSA, EPILOGUE, BIAS_POINTER = 3, 7, 8
-OP_T = 1
+TRANSA, TRANSB, EPILOGUE, BIAS_POINTER = 3, 4, 7, 8
+OP_N, OP_T = 0, 1
+BATCH_COUNT, BATCH_OFFSET = 5, 6
 #: Those that are compared with.
 EPILOGUES = {"none": 1, "bias": 4, "bias_relu": 6, "bias_gelu": 36}
 MAX_WORKSPACE_BYTES = 1
@@ -57,6 +59,11 @@ def checked(what, status):
         raise RuntimeError(f"{what}: cuBLASLt status {status}")
 
 
+def is_by_rows(tensor):
+    """Whether a matrix is contiguous along its columns."""
+    return tensor.stride(-1) == 1
+
+
 class Matmul:
     """A product with an epilogue on one set of tensors."""
 
@@ -67,7 +74,8 @@ class Matmul:
         self.desc = ctypes.c_void_p()
         made = lib.cublasLtMatmulDescCreate(ctypes.byref(self.desc), COMPUTE_32F, 0)
         checked("cublasLtMatmulDescCreate", made)
-        self.describe(TRANSA, ctypes.c_int32(OP_T))
+        self.describe(TRANSA, ctypes.c_int32(OP_T if is_by_rows(b) else OP_N))
+        self.describe(TRANSB, ctypes.c_int32(OP_N if is_by_rows(a) else OP_T))
         self.describe(EPILOGUE, ctypes.c_uint32(EPILOGUES[epilogue]))
         if bias is not None:
             self.describe(BIAS_POINTER, ctypes.c_void_p(bias.data_ptr()))
@@ -80,17 +88,25 @@ class Matmul:
         checked("cublasLtMatmulDescSetAttribute", status)
 
     def layout(self, tensor):
-        """A matrix of rows, which is one of columns transposed."""
-        rows, columns = tensor.shape
+        """A matrix of rows, which is one of columns transposed; of each batch one."""
+        tensor = tensor if is_by_rows(tensor) else tensor.mT
+        rows, columns = tensor.shape[-2:]
         made = ctypes.c_void_p()
         status = self.lib.cublasLtMatrixLayoutCreate(
             ctypes.byref(made),
             TYPES[tensor.dtype],
             ctypes.c_uint64(columns),
             ctypes.c_uint64(rows),
-            ctypes.c_int64(tensor.stride(0)),
+            ctypes.c_int64(tensor.stride(-2)),
         )
         checked("cublasLtMatrixLayoutCreate", status)
+        if tensor.dim() == 3:
+            count, offset = ctypes.c_int32(len(tensor)), ctypes.c_int64(tensor.stride(0))
+            for attribute, value in ((BATCH_COUNT, count), (BATCH_OFFSET, offset)):
+                set_ = self.lib.cublasLtMatrixLayoutSetAttribute
+                size = ctypes.c_size_t(ctypes.sizeof(value))
+                status = set_(made, attribute, ctypes.byref(value), size)
+                checked("cublasLtMatrixLayoutSetAttribute", status)
         return made
 
     def algorithms(self):

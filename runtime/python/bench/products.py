@@ -4,6 +4,7 @@ A case asks for `a` and `b` first, then vectors and tiles by what they are calle
 """
 
 import math
+from dataclasses import replace
 
 import torch
 import torch.nn.functional as F
@@ -42,8 +43,7 @@ class Gemm(Problem):
         if narrow:
             raise Unknown(f"{self.kernel.spec} multiplies {narrow[0]}: there is no peer here")
         self.meanings = tuple(self.epilogues())
-        m, n, k = self.shape
-        self.flops = 2.0 * m * n * k * (len(self.factors) - 1)
+        self.flops = 2.0 * math.prod(self.shape) * (len(self.factors) - 1)
         roundoff = tilewright.ROUNDOFF.get(str(TYPES[self.types[self.outputs[0]]])[6:], 0.0)
         self.bound = (2 * roundoff, self.bound_rms)
 
@@ -59,7 +59,7 @@ class Gemm(Problem):
         return shapes
 
     def scale(self, name):
-        return 1.0 if name != self.factors[0] else 1.0 / math.sqrt(self.shape[2])
+        return 1.0 if name != self.factors[0] else 1.0 / math.sqrt(self.shape[-1])
 
     def sets(self):
         # A factor that is contiguous along the other extent is made so.
@@ -115,6 +115,54 @@ class Gemm(Problem):
     def vendor_agrees(self):
         """Whether that epilogue is the one meant to the bit of its formula."""
         return True
+
+
+class Bmm(Gemm):
+    """A product for each of a batch: what lies where is what the layouts say."""
+
+    def sizes(self, name):
+        """The modes of an operand and their extents."""
+        layouts = {operand.name: operand.layout for operand in self.kernel.operands}
+        modes = layouts[name].split(":")[0].strip("()").split(",")
+        return modes, tuple(dict(zip("gmnk", self.shape))[mode] for mode in modes)
+
+    def extents(self):
+        return {name: self.sizes(name)[1] for name in self.operands}
+
+    def sets(self):
+        # A factor that is contiguous along its rows is made so.
+        sets = Problem.sets(self)
+        for operand in self.kernel.operands:
+            if operand.name in self.factors and not operand.layout.endswith(",1)"):
+                for tensors in sets:
+                    tensors[operand.name] = tensors[operand.name].mT.contiguous().mT
+        return sets
+
+    def product(self, inputs):
+        named = dict(zip(self.inputs, inputs))
+        a, b = (named[name] for name in self.factors)
+        return named, a @ b.mT
+
+    def eager(self, **tensors):
+        a, b = (tensors[name] for name in self.factors)
+        if a.dtype == tensors[self.outputs[0]].dtype:
+            return void(torch.matmul(a, b.mT, out=tensors[self.outputs[0]]))
+        return super().eager(**tensors)
+
+    def vendor(self):
+        found = super().vendor()
+        return [(kind, replace(peer, call=self.faced(peer.call))) for kind, peer in found]
+
+    def faced(self, call):
+        """A call that gets factors of all batches as it knows them."""
+
+        def called(**tensors):
+            g = len(tensors[self.outputs[0]])
+            factors = (tensors[name] for name in self.factors)
+            each = [one.expand(g, *one.shape[-2:]) for one in factors]
+            call(**{**tensors, **dict(zip(self.factors, each))})
+
+        return called
 
 
 class BiasReluResidual(Gemm):

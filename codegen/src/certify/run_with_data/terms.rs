@@ -54,7 +54,7 @@ impl Terms {
                 };
                 operand.axes = names.iter().map(axis).collect();
                 operand.transposed = false;
-                operand.block = None;
+                operand.apart = Vec::new();
             }
         }
         Terms { formula, operands }

@@ -28,8 +28,8 @@ pub(super) const NARROWEST_BYTES: u32 = 4;
 /// operand's constant strides tell.
 pub(super) fn vector_bytes(operand: &Operand) -> u32 {
     let element = operand.dtype.bytes();
-    let plane = operand.plane.iter().map(|(_, axis)| &axis.stride);
-    let others: Vec<&Stride> = plane.chain([operand.stride(0)]).collect();
+    let others = operand.all_axes().enumerate().filter(|(at, _)| *at != 1);
+    let others: Vec<&Stride> = others.map(|(_, axis)| &axis.stride).collect();
     let whole = |bytes: &u32| {
         others.iter().all(|stride| match stride {
             Stride::Const(stride) => stride % i64::from((bytes / element).max(1)) == 0,

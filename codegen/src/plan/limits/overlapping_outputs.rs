@@ -63,7 +63,8 @@ pub(in crate::plan) fn check_blocks(chooser: &mut Chooser<'_>, plan: &Plan, colu
     };
     for operand in plan.operands.iter().filter(|one| one.is_written()) {
         let along = operand.axes.iter().find(|axis| axis.mode == columns);
-        let block = operand.block.as_ref().map(|(_, axis)| axis);
+        let blocks = plan.computes.blocks();
+        let block = (operand.axes_apart()).find(|axis| Some(&axis.mode) == blocks.as_ref());
         let (Some(along), Some(block)) = (along, block) else {
             continue;
         };

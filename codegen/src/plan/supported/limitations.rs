@@ -94,8 +94,9 @@ limits! {
         "write nothing but what is combined with what was there",
         "write the values to an output with `=` as well";
     BATCH: PRODUCTS, "batch",
-        "multiply anew for each coordinate of another mode (batched products)",
-        "launch a product for each";
+        "multiply anew along more than three modes (batched products)",
+        "make one mode of those that lie behind one another in memory, or launch a product for \
+         each";
     PRODUCT_MODES: PRODUCTS, "product-modes",
         "have several modes as rows, as columns or summed",
         "make one mode of them, as the operands lie in memory";

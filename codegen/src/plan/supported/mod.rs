@@ -25,7 +25,7 @@ use crate::plan::supported::limitations::Limit;
 use crate::error::Violation;
 use crate::plan::instructions::choose::Chooser;
 use crate::spec::keys::model::{Computes, Spec};
-use crate::spec::{Columns, TILE_MODES, default_formula};
+use crate::spec::{ProductModes, TILE_MODES, default_formula};
 
 /// A part of a formula that is not generated.
 struct Misfit {
@@ -74,14 +74,20 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
     if is_rows && computes.visited().len() > TILE_MODES {
         return grid_modes::check(spec, chooser);
     }
-    if let Some(blocks) = computes.blocks()
-        && computes.modes.contains(&blocks)
-    {
+    let mut apart = match is_rows {
+        true => Vec::new(),
+        false => computes.outer_modes(),
+    };
+    apart.retain(|mode| computes.modes.contains(mode));
+    if let Some(mode) = apart.first() {
         let names = computes.tile_modes();
         let example = names.iter().map(|mode| format!("{mode}: …"));
+        let what = match computes.blocks().as_ref() == Some(mode) {
+            true => "the mode of blocks of columns, of which a tile has one",
+            false => "along which there is a product for each coordinate",
+        };
         let message = format!(
-            "cta_tile has an extent along {blocks}, the mode of blocks of columns, of which a tile \
-             has one: use {{ {} }}",
+            "cta_tile has an extent along {mode}, {what}: use {{ {} }}",
             Vec::from_iter(example).join(", ")
         );
         return chooser.violate("tile-modes", message);
@@ -237,7 +243,7 @@ fn extents(computes: &Computes) -> Vec<Violation> {
     let (formula, planes) = (&computes.formula, computes.planes.as_ref());
     let is_rows = matches!(computes.form, Form::Rows(_));
     let column = match &computes.form {
-        Form::Contraction(found) => Columns::of(formula, found).tile,
+        Form::Contraction(found) => ProductModes::of(formula, found).column,
         Form::Rows(_) | Form::Chain(_) => None,
     };
     let column = column.and_then(|mode| formula.modes.get(mode));
@@ -297,11 +303,12 @@ fn nearest(computes: &Computes) -> String {
 }
 
 fn nearest_product(formula: &Formula, found: &Contraction) -> Option<String> {
-    let mode = |modes: &[usize]| Some(formula.modes.get(*modes.first()?)?.name.as_str());
+    let mode = |mode: &usize| Some(formula.modes.get(*mode)?.name.as_str());
+    let ProductModes { row, column, .. } = ProductModes::of(formula, found);
     let (m, n, k) = (
-        mode(&found.rows)?,
-        mode(&found.columns)?,
-        mode(&found.summed)?,
+        mode(row.as_ref().or(found.rows.first())?)?,
+        mode(column.as_ref().or(found.columns.first())?)?,
+        mode(found.summed.first()?)?,
     );
     let operand = |at: Option<usize>, otherwise: &'static str| match at {
         Some(at) => formula.name(Source::Operand(at)).to_owned(),

@@ -11,29 +11,38 @@ use super::{Misfit, elementwise, fold};
 use crate::error::Violation;
 use crate::plan::supported::atomics::{self, Along};
 use crate::plan::supported::limitations::{self, Limit};
-use crate::spec::{Columns, LEAST_BLOCK, Planes};
+use crate::spec::{LEAST_BLOCK, Planes, ProductModes};
 
 /// Most products side by side: as many as one mma that reads shared memory has columns for.
 const MOST_PLANES: i64 = 32;
+
+/// Most modes along which a product is made anew: a tensor map has five.
+const MOST_BATCHES: usize = 3;
 
 /// Why the modes of constant extent beside the rows and columns of a product do not tell products
 /// apart: one refusal, whatever else follows from it.
 pub(super) fn side_by_side(formula: &Formula, found: &Contraction) -> Option<Violation> {
     let facts = |mode: &ModeId| formula.modes.get(*mode);
-    let of_results = Columns::of(formula, found).all;
+    let of_results = ProductModes::of(formula, found).columns;
     let constant = |mode: &ModeId| match facts(mode)?.extent {
         Extent::Constant(extent) if !of_results.contains(mode) => {
             Some((facts(mode)?.name.as_str(), extent))
         }
         _ => None,
     };
-    let [rows, columns, batch] = [&found.rows, &found.columns, &found.batch];
+    let [rows, columns] = [&found.rows, &found.columns];
     let beside =
         |modes: &[ModeId]| modes.len() > 1 && modes.iter().any(|one| constant(one).is_some());
     let of_rows = beside(rows).then_some(rows);
     let of_columns = beside(columns).then_some(columns);
-    let all = of_rows.into_iter().chain(of_columns).chain([batch]);
-    let all: Vec<(&str, i64)> = all.flatten().filter_map(constant).collect();
+    // What results have is a batch of products.
+    let outputs = found.outputs.iter();
+    let of_outputs = outputs.flat_map(|at| formula.axis_modes(Source::Operand(*at)));
+    let of_outputs: Vec<ModeId> = of_outputs.flatten().collect();
+    let both = found.batch.iter();
+    let both: Vec<ModeId> = (both.filter(|mode| !of_outputs.contains(mode)).copied()).collect();
+    let all = of_rows.into_iter().chain(of_columns).flatten().chain(&both);
+    let all: Vec<(&str, i64)> = all.filter_map(constant).collect();
     let (mode, count) = *all.first()?;
     let named = |modes: &[ModeId]| match modes
         .iter()
@@ -56,7 +65,7 @@ pub(super) fn side_by_side(formula: &Formula, found: &Contraction) -> Option<Vio
              the operands lie in memory"
         );
         (&limitations::PLANE_MODES, what)
-    } else if is_of(batch) {
+    } else if is_of(&both) {
         let what = format!(
             "is {count}, and both factors have it: products side by side have one left factor: let \
              only the right one have {mode}, or launch a kernel for each"
@@ -157,7 +166,8 @@ pub(super) fn of_contraction(
     let behind = found.epilogue.iter().chain([&found.sum.statement]);
     let behind = behind.filter(|at| Some(**at) != of_parts);
     let plane = planes.and_then(|planes| formula.mode(&planes.mode));
-    let modes = found.rows.iter().chain(&found.columns).copied();
+    let modes = found.rows.iter().chain(&found.columns).chain(&found.batch);
+    let modes = modes.copied();
     let modes = Along {
         cut: modes.filter(|mode| Some(*mode) != plane).collect(),
         whole: Vec::new(),
@@ -185,13 +195,10 @@ pub(super) fn of_contraction(
 
 /// Outputs none of which has an element for each result: tiles are those of one that has.
 fn no_results(formula: &Formula, found: &Contraction) -> Option<Misfit> {
-    let columns = Columns::of(formula, found);
+    let modes_of = ProductModes::of(formula, found);
     let modes = || {
-        found
-            .rows
-            .iter()
-            .copied()
-            .chain(columns.all.iter().copied())
+        let both = found.rows.iter().chain(&modes_of.columns);
+        both.chain(&found.batch).copied()
     };
     let mut writers = found.outputs.iter().filter_map(|at| {
         let writer = formula.writer(Source::Operand(*at))?;
@@ -199,7 +206,7 @@ fn no_results(formula: &Formula, found: &Contraction) -> Option<Misfit> {
     });
     let has_all = |one: &Statement| modes().all(|mode| one.loops.contains(&mode));
     let first = writers.clone().find(|one| one.combine == Combine::Set)?;
-    if columns.tile.is_none() || writers.any(has_all) {
+    if modes_of.column.is_none() || writers.any(has_all) {
         return None;
     }
     let names: Vec<&str> = modes()
@@ -215,19 +222,19 @@ fn no_results(formula: &Formula, found: &Contraction) -> Option<Misfit> {
 
 /// Folds of results along other than the columns that a tile has.
 fn folds(formula: &Formula, found: &Contraction) -> Vec<Misfit> {
-    let columns = Columns::of(formula, found);
+    let modes = ProductModes::of(formula, found);
     let behind = |site: &FoldSite| {
         found.epilogue.contains(&site.statement) || site.statement == found.sum.statement
     };
     let along_columns = |site: &FoldSite| {
-        behind(site) && matches!(site.modes.as_slice(), [mode] if Some(*mode) == columns.tile)
+        behind(site) && matches!(site.modes.as_slice(), [mode] if Some(*mode) == modes.column)
     };
     // What is combined with an output was judged by its statement.
     let by_sign = |site: &&FoldSite| atomics::is_by_sign(formula, site);
     let others = found.folds.iter().filter(|site| !by_sign(site));
     let misfit = |site: &FoldSite| {
         let text = fold(site, formula);
-        let (what, limit) = match columns.blocks {
+        let (what, limit) = match modes.blocks {
             Some(blocks) if site.modes.contains(&blocks) => (
                 format!(
                     "`{text}` folds results of the product across the blocks along {}",
@@ -277,17 +284,21 @@ fn sum(formula: &Formula, found: &Contraction, planes: Option<&Planes>) -> Vec<M
         let name = formula.modes.get(*mode).map(|mode| &mode.name);
         planes.is_some_and(|planes| Some(&planes.mode) == name)
     };
-    let blocks = Columns::of(formula, found).blocks;
-    let is_apart = |mode: &ModeId| is_plane(mode) || blocks == Some(*mode);
-    let columns = found.columns.iter().filter(|mode| !is_apart(mode));
-    let columns: Vec<ModeId> = columns.copied().collect();
+    let modes = ProductModes::of(formula, found);
+    let is_apart = |mode: &&ModeId| {
+        is_plane(mode) || modes.blocks == Some(**mode) || modes.batch.contains(mode)
+    };
+    let own = |modes: &[ModeId]| -> Vec<ModeId> {
+        let own = modes.iter().filter(|mode| !is_apart(mode));
+        own.copied().collect()
+    };
     let along = [
-        ("rows", &found.rows),
-        ("columns", &columns),
-        ("summed", &found.summed),
+        ("rows", own(&found.rows)),
+        ("columns", own(&found.columns)),
+        ("summed", found.summed.clone()),
     ];
-    if !found.batch.is_empty() && found.parts.is_none() {
-        let what = format!("this sum is made anew along {}", names(&found.batch));
+    if modes.batch.len() > MOST_BATCHES {
+        let what = format!("this sum is made anew along {}", names(&modes.batch));
         of_sum(what, &limitations::BATCH);
     }
     for (what, modes) in along.iter().filter(|(_, modes)| modes.len() != 1) {

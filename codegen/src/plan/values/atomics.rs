@@ -35,8 +35,10 @@ pub(in crate::plan) fn plan(
         return Ok(());
     }
     let operand = plan.operand(&combining.operand);
-    let axes = operand.map_or(&[][..], |operand| operand.axes.as_slice());
-    let has_outer = |mode: &String| axes.iter().any(|axis| axis.mode == *mode);
+    let has_outer = |mode: &String| {
+        let mut axes = operand.into_iter().flat_map(|one| one.sized_axes());
+        axes.any(|axis| axis.mode == *mode)
+    };
     let outer = plan.work.outer().iter().map(has_outer).collect();
     let ctas = i64::from(plan.work.shared_by.max(1));
     combining.in_order = deterministic_sums::plan(chooser, step, has, outer, [threads, ctas])?;

@@ -260,6 +260,13 @@ impl Work {
         hoist: &mut impl Names<N>,
     ) -> Coords<N> {
         let (number, mut outer) = apart(number, tiles, &sizes.apart, hoist);
+        // Nothing tests it where loads begin: where a number is far to follow it is bounded.
+        if let (true, Some(first), Some(extent)) =
+            (self.cuts_tiles(), outer.first_mut(), sizes.apart.first())
+        {
+            let last = N::sub(extent.clone(), N::int(1));
+            *first = hoist.name("outer", N::min(first.clone(), last));
+        }
         let mut at = raster::raster_tile(hoist, number, tiles.clone(), self.raster);
         let is_far = matches!(self.raster, Raster::Hilbert(_));
         // What a tile begins with is not tested: where its number is far to follow, it is bounded

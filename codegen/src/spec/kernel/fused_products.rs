@@ -2,8 +2,9 @@
 //! element by element, such as the gate and the up projection of SwiGLU.
 //!
 //! Comes in: a formula and its form. Goes out: the constant mode of the columns that tells the
-//! products apart, where there is one; and of the columns beside it the mode that tiles have, and
-//! that of blocks, where columns are blocks of a constant number each.
+//! products apart, where there is one; and what a tile has of the modes beside it: rows and columns
+//! along one each, of the others one coordinate. Those are batches, and blocks of columns where
+//! these are of a constant number each.
 
 use tilewright_formula::form::{Contraction, Form};
 use tilewright_formula::{Extent, Formula, Source};
@@ -24,18 +25,18 @@ impl Planes {
         let Form::Contraction(found) = form else {
             return None;
         };
-        let columns = Columns::of(formula, found);
+        let modes = ProductModes::of(formula, found);
         let plane = |mode: &usize| {
             let facts = formula.modes.get(*mode)?;
             let count = constant(formula, *mode)?;
-            (count > 1 && !columns.all.contains(mode)).then(|| Planes {
+            (count > 1 && !modes.columns.contains(mode)).then(|| Planes {
                 mode: facts.name.clone(),
                 count,
             })
         };
         let mut planes = found.columns.iter().filter_map(plane);
         let first = planes.next()?;
-        (planes.next().is_none() && columns.tile.is_some()).then_some(first)
+        (planes.next().is_none() && modes.column.is_some()).then_some(first)
     }
 }
 
@@ -56,32 +57,77 @@ impl Planes {
     }
 }
 
-/// The columns of a product, but those that tell planes apart.
+/// The modes of a product by what a tile has of them, but those that tell planes apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Columns {
-    /// The mode that tiles have columns along; none where it is not one of two at most.
-    pub tile: Option<usize>,
+pub struct ProductModes {
+    /// The mode that tiles have rows along; none where it is not known which.
+    pub row: Option<usize>,
+    /// The mode that tiles have columns along; none where it is not known which.
+    pub column: Option<usize>,
     /// The mode of blocks of columns: a tile has the columns of one of them, all that there are.
     pub blocks: Option<usize>,
-    /// All of them.
-    pub all: Vec<usize>,
+    /// Modes at each coordinate of which there is a product of its own, in the order of the
+    /// results: those of both factors, and of several rows or columns all but the last.
+    pub batch: Vec<usize>,
+    /// All columns.
+    pub columns: Vec<usize>,
 }
 
 /// Fewest columns of a block: what products side by side are told apart by is a shorter mode.
 pub const LEAST_BLOCK: i64 = 8;
 
-impl Columns {
-    /// The columns of a product.
-    pub fn of(formula: &Formula, found: &Contraction) -> Columns {
-        let all: Vec<usize> = columns(formula, found);
-        let constant = |mode: &&usize| constant(formula, **mode).is_some();
-        let (short, long): (Vec<usize>, Vec<usize>) = all.iter().partition(constant);
-        let (tile, blocks) = match (all.as_slice(), short.as_slice(), long.as_slice()) {
-            ([one], ..) => (Some(*one), None),
-            (_, [one], [blocks]) => (Some(*one), Some(*blocks)),
-            _ => (None, None),
+impl ProductModes {
+    /// Those of a product.
+    pub fn of(formula: &Formula, found: &Contraction) -> ProductModes {
+        let columns: Vec<usize> = columns(formula, found);
+        let is_constant = |mode: &&usize| constant(formula, **mode).is_some();
+        let named = |mode: &usize| {
+            let facts = formula.modes.get(*mode);
+            facts.is_some_and(|facts| facts.extent == Extent::Named)
         };
-        Columns { tile, blocks, all }
+        let (row, of_rows) = match found.rows.as_slice() {
+            [one] => (Some(*one), &[][..]),
+            [others @ .., last] if found.rows.iter().all(named) => (Some(*last), others),
+            _ => (None, &[][..]),
+        };
+        let (short, long): (Vec<usize>, Vec<usize>) = columns.iter().partition(is_constant);
+        let (column, blocks, of_columns) = match (short.as_slice(), long.as_slice()) {
+            ([one], []) => (Some(*one), None, &[][..]),
+            ([one], [others @ .., last]) => (Some(*one), Some(*last), others),
+            ([], [others @ .., last]) => (Some(*last), None, others),
+            _ => (None, None, &[][..]),
+        };
+        // Parts of a sum are no batches.
+        let of_parts = found.parts.iter().flat_map(|parts| &parts.sum.modes);
+        let of_parts: Vec<&usize> = of_parts.collect();
+        let both = found.batch.iter().filter(|mode| !of_parts.contains(mode));
+        let mut batch: Vec<usize> = both.chain(of_rows).chain(of_columns).copied().collect();
+        let results = found.outputs.iter();
+        let results = results.flat_map(|at| formula.axis_modes(Source::Operand(*at)));
+        let results: Vec<usize> = results.flatten().collect();
+        batch.sort_by_key(|mode| results.iter().position(|one| one == mode));
+        ProductModes {
+            row,
+            column,
+            blocks,
+            batch,
+            columns,
+        }
+    }
+
+    /// The names of the modes that a tile has one coordinate along: of batches, then of blocks.
+    pub(in crate::spec) fn apart(&self, formula: &Formula) -> Vec<String> {
+        let modes = self.batch.iter().chain(&self.blocks);
+        let modes = modes.filter_map(|mode| formula.modes.get(*mode));
+        modes.map(|mode| mode.name.clone()).collect()
+    }
+}
+
+/// The names of the modes that a tile of a product has one coordinate along.
+pub(in crate::spec) fn apart(formula: &Formula, form: &Form) -> Vec<String> {
+    match form {
+        Form::Contraction(found) => ProductModes::of(formula, found).apart(formula),
+        Form::Rows(_) | Form::Chain(_) => Vec::new(),
     }
 }
 
@@ -90,7 +136,7 @@ pub(in crate::spec) fn blocks(formula: &Formula, form: &Form) -> Option<String> 
     let Form::Contraction(found) = form else {
         return None;
     };
-    let mode = Columns::of(formula, found).blocks?;
+    let mode = ProductModes::of(formula, found).blocks?;
     Some(formula.modes.get(mode)?.name.clone())
 }
 
@@ -122,9 +168,9 @@ fn columns(formula: &Formula, found: &Contraction) -> Vec<usize> {
 pub(in crate::spec) fn tile_of(formula: &Formula, form: &Form) -> Vec<String> {
     let modes = match form {
         Form::Contraction(found) => {
-            let column = Columns::of(formula, found).tile;
-            match (found.rows.as_slice(), column, found.summed.as_slice()) {
-                ([row], Some(column), [summed]) => vec![*row, column, *summed],
+            let ProductModes { row, column, .. } = ProductModes::of(formula, found);
+            match (row, column, found.summed.as_slice()) {
+                (Some(row), Some(column), [summed]) => vec![row, column, *summed],
                 _ => formula.tile_modes(),
             }
         }

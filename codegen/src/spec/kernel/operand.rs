@@ -17,8 +17,7 @@ pub struct Operand {
     pub role: Role,
     /// Element type in memory.
     pub dtype: DType,
-    /// Its axes, in the order that the kernel has them in, but that of its planes and that of the
-    /// blocks of a product's columns.
+    /// Its axes, in the order that the kernel has them in, but that of its planes and those apart.
     pub axes: Vec<Axis>,
     /// Whether its order in memory is the plan's. Its axes then have the strides of rows one after
     /// another, which a plan may replace by tiles.
@@ -29,9 +28,9 @@ pub struct Operand {
     pub plane: Option<(usize, Axis)>,
     /// The input that it may take the place of, where it is an output.
     pub over: Option<String>,
-    /// The axis along the blocks of a product's columns, of which a tile has one, and where its
-    /// formula has it.
-    pub block: Option<(usize, Axis)>,
+    /// The axes along which a tile of a product has one coordinate, batches and blocks of columns,
+    /// and where its formula has them.
+    pub apart: Vec<(usize, Axis)>,
 }
 
 /// One axis of an operand.
@@ -79,25 +78,29 @@ impl Operand {
         self.axes.iter().position(|axis| axis.table.is_some())
     }
 
-    /// Its axes, then that of its planes, then that of blocks.
+    /// Its axes, then that of its planes, then those apart.
     pub fn all_axes(&self) -> impl Iterator<Item = &Axis> {
-        let apart = self.plane.iter().chain(&self.block);
+        let apart = self.plane.iter().chain(&self.apart);
         self.axes.iter().chain(apart.map(|(_, axis)| axis))
     }
 
     /// Its axes whose extents are the problem's: all but that of its planes.
     pub fn sized_axes(&self) -> impl Iterator<Item = &Axis> {
-        let block = self.block.iter().map(|(_, axis)| axis);
-        self.axes.iter().chain(block)
+        self.axes.iter().chain(self.axes_apart())
     }
 
-    /// Its axes in the order of its formula, those of its planes and of blocks among them.
+    /// The axes along which a tile has one coordinate.
+    pub fn axes_apart(&self) -> impl Iterator<Item = &Axis> {
+        self.apart.iter().map(|(_, axis)| axis)
+    }
+
+    /// Its axes in the order of its formula, that of its planes and those apart among them.
     pub fn formula_axes(&self) -> Vec<&Axis> {
         let mut axes: Vec<&Axis> = match self.transposed {
             true => self.axes.iter().rev().collect(),
             false => self.axes.iter().collect(),
         };
-        let mut apart: Vec<&(usize, Axis)> = self.plane.iter().chain(&self.block).collect();
+        let mut apart: Vec<&(usize, Axis)> = self.plane.iter().chain(&self.apart).collect();
         apart.sort_by_key(|(at, _)| *at);
         for (at, axis) in apart {
             axes.insert((*at).min(axes.len()), axis);

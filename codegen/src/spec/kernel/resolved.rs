@@ -139,12 +139,12 @@ impl Computes {
     }
 
     /// The modes that no tile cuts, each of which a tile has one coordinate along: of rows, where
-    /// there are more than a tile has, the output's in its order, then others; of a product that of
-    /// its blocks of columns.
+    /// there are more than a tile has, the output's in its order, then others; of a product those
+    /// of its batches, then that of its blocks of columns.
     pub fn outer_modes(&self) -> Vec<String> {
         let visited = self.visited();
         if self.kind() != FormKind::Rows {
-            return self.blocks().into_iter().collect();
+            return fused_products::apart(&self.formula, &self.form);
         }
         if visited.len() <= TILE_MODES {
             return Vec::new();

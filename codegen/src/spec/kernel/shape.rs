@@ -9,7 +9,7 @@ use tilewright_formula::syntax::{NodeKind, Tree, parse_what_can_be};
 use tilewright_formula::{self as formula, Axis, DType, Formula, Signature, identity};
 
 use super::forms::{FormKind, Role, TypeRule};
-use crate::spec::kernel::fused_products::{self, Columns, Planes, tile_of};
+use crate::spec::kernel::fused_products::{self, Planes, ProductModes, tile_of};
 
 /// What one kernel is made of.
 #[derive(Clone, Debug)]
@@ -47,8 +47,8 @@ pub(in crate::spec) struct OperandShape {
     pub transposed: bool,
     /// Which of its modes tells planes apart.
     pub plane: Option<usize>,
-    /// Which of its modes is that of blocks of a product's columns.
-    pub block: Option<usize>,
+    /// Which of its modes are those that a tile of a product has one coordinate along.
+    pub apart: Vec<usize>,
 }
 
 /// The shapes of default formulas, in the order of messages.
@@ -213,13 +213,13 @@ fn is_turned(formula: &Formula, form: &Form, operand: usize, modes: &[&String]) 
     let Form::Contraction(found) = form else {
         return false;
     };
-    let name = |modes: &[usize]| match modes {
-        [mode] => formula.modes.get(*mode).map(|mode| mode.name.as_str()),
+    let name = |mode: usize| formula.modes.get(mode).map(|mode| mode.name.as_str());
+    let ProductModes { row, column, .. } = ProductModes::of(formula, found);
+    let summed = match found.summed.as_slice() {
+        [mode] => name(*mode),
         _ => None,
     };
-    let columns = Columns::of(formula, found);
-    let columns: Vec<usize> = columns.tile.into_iter().collect();
-    let (m, n, k) = (name(&found.rows), name(&columns), name(&found.summed));
+    let (m, n, k) = (row.and_then(name), column.and_then(name), summed);
     let wanted = match role(formula, form, operand) {
         Role::A => [m, k],
         Role::B => [n, k],
@@ -250,7 +250,7 @@ impl Shape {
                     tables: Vec::new(),
                     transposed,
                     plane: None,
-                    block: None,
+                    apart: Vec::new(),
                 })
             });
             let operands: Vec<OperandShape> = operands.collect::<Option<_>>()?;
@@ -260,7 +260,7 @@ impl Shape {
         let is_plain = plain.is_some();
         let (operands, tile) = plain.unwrap_or_else(|| {
             let planes = Planes::of(&formula, form);
-            let blocks = fused_products::blocks(&formula, form);
+            let apart = fused_products::apart(&formula, form);
             let operands = formula.signature.operands.iter().enumerate();
             let operands = operands.map(|(at, operand)| {
                 let modes = operand.axes.iter().map(ToString::to_string);
@@ -268,9 +268,10 @@ impl Shape {
                 let role = role(&formula, form, at);
                 let tells = |mode: &String| planes.as_ref().is_some_and(|one| one.mode == *mode);
                 let plane = modes.iter().position(tells).filter(|_| role == Role::B);
-                let is_block = |mode: &String| blocks.as_ref() == Some(mode);
-                let block = modes.iter().position(is_block);
-                let own = modes.iter().filter(|mode| !tells(mode) && !is_block(mode));
+                let is_apart = |at: &usize| apart.contains(&modes[*at]);
+                let own = modes
+                    .iter()
+                    .filter(|mode| !tells(mode) && !apart.contains(mode));
                 let own: Vec<&String> = own.collect();
                 let name = |table: usize| formula.name(formula::Source::Operand(table)).to_owned();
                 let tables = formula.tables(at).into_iter();
@@ -278,10 +279,10 @@ impl Shape {
                     name: operand.name.clone(),
                     role,
                     transposed: is_turned(&formula, form, at, &own),
+                    apart: (0..modes.len()).filter(is_apart).collect(),
                     modes,
                     tables: tables.map(|table| table.map(name)).collect(),
                     plane,
-                    block,
                 }
             });
             (operands.collect(), tile_of(&formula, form))

@@ -125,7 +125,7 @@ fn listed(tree: &Node, signature: &Signature, parsed: &Tree) -> Shape {
         tables: Vec::new(),
         transposed: false,
         plane: None,
-        block: None,
+        apart: Vec::new(),
     };
     Shape {
         kernel: kernel(tree),

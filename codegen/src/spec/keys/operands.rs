@@ -82,16 +82,13 @@ impl Reader<'_> {
             stride,
         });
         let mut axes: Vec<Axis> = axes.collect();
-        let mut apart: Vec<usize> = shape.plane.into_iter().chain(shape.block).collect();
-        apart.sort_unstable();
-        let mut taken: Vec<(usize, Axis)> = (apart.into_iter().rev())
-            .map(|at| (at, axes.remove(at)))
-            .collect();
-        let mut take = |wanted: Option<usize>| {
-            let found = taken.iter().position(|(at, _)| Some(*at) == wanted)?;
-            Some(taken.swap_remove(found))
-        };
-        let (plane, block) = (take(shape.plane), take(shape.block));
+        let mut taken: Vec<usize> = shape.plane.iter().chain(&shape.apart).copied().collect();
+        taken.sort_unstable();
+        let taken = taken.into_iter().rev().map(|at| (at, axes.remove(at)));
+        let (plane, mut apart): (Vec<_>, Vec<_>) =
+            taken.partition(|(at, _)| Some(*at) == shape.plane);
+        let plane = plane.into_iter().next();
+        apart.reverse();
         if shape.transposed {
             axes.reverse();
         }
@@ -104,7 +101,7 @@ impl Reader<'_> {
             transposed: shape.transposed,
             plane,
             over,
-            block,
+            apart,
         })
     }
 

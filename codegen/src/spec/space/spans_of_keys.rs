@@ -99,7 +99,7 @@ fn shape(spec: &Spec) -> Shape {
         tables: operand.axes.iter().map(|axis| axis.table.clone()).collect(),
         transposed: false,
         plane: None,
-        block: None,
+        apart: Vec::new(),
     };
     Shape {
         kernel: spec.kernel.clone(),

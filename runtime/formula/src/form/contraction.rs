@@ -35,11 +35,12 @@ pub(super) fn of(
         let all = order.iter().copied().chain(rest);
         all.filter(|mode| set >> mode & 1 == 1).collect()
     };
-    let turned = match order
-        .iter()
-        .find(|mode| (only_a | only_b) >> *mode & 1 == 1)
-    {
-        Some(mode) => only_b >> mode & 1 == 1,
+    // Results have columns last, whatever stands before them; those that have no columns, rows.
+    let has = |set: ModeSet| move |mode: &&ModeId| set >> **mode & 1 == 1;
+    let both =
+        order.iter().any(|mode| has(only_a)(&mode)) && order.iter().any(|mode| has(only_b)(&mode));
+    let turned = match order.iter().rfind(has(only_a | only_b)) {
+        Some(last) => has(if both { only_a } else { only_b })(&last),
         None => false,
     };
     let mut factors = product.factors.clone();

@@ -297,10 +297,11 @@ fn swizzle_of(width: i64, bytes: i64) -> Result<Swizzle> {
     Ok(Swizzle::new(bits, 4 - i64::from(bytes.ilog2()), 3)?)
 }
 
-/// Modes of the tensor that an operand is to its boxes: a tile's two, then that of planes and that
-/// of blocks of columns.
+/// Modes of the tensor that an operand is to its boxes: a tile's two, then that of planes and those
+/// apart.
 fn rank(operand: &Operand, planes: bool) -> u32 {
-    2 + u32::from(planes) + u32::from(operand.block.is_some())
+    let apart = u32::try_from(operand.apart.len()).unwrap_or(u32::MAX);
+    (2 + u32::from(planes)).saturating_add(apart)
 }
 
 /// Whether results leave from registers where nothing is said: no tensor map has rows of theirs.
@@ -351,9 +352,9 @@ pub(super) fn map_misfit(operand: &Operand) -> Option<String> {
             }
         }
     };
-    let block = operand.block.as_ref().map(|(_, axis)| axis);
-    let others = [Some(operand.axis(1 - contiguous)), plane, block];
-    others.into_iter().flatten().find_map(misfit)
+    let others = [Some(operand.axis(1 - contiguous)), plane];
+    let others = others.into_iter().flatten().chain(operand.axes_apart());
+    others.into_iter().find_map(misfit)
 }
 
 /// One value for the contiguous mode, one for the other.

@@ -133,8 +133,7 @@ fn load(
 fn misfit(spec: &Spec, operand: &Operand) -> Option<(&'static str, String)> {
     let modes = operand.axes.iter().map(|axis| &axis.mode);
     let is_matrix = modes.eq(spec.modes().iter().take(2));
-    let apart = operand.plane.is_some() || operand.block.is_some();
-    if !is_matrix || apart || operand.looked_into().is_some() {
+    if !is_matrix || operand.plane.is_some() || operand.looked_into().is_some() {
         let message = "is no matrix of the sums' rows and columns, as boxes bring it";
         return Some(("epilogue-operand", message.to_string()));
     }

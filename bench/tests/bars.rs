@@ -55,8 +55,8 @@ fn the_picture_of_the_first_page_is_of_the_rows() {
          that timed it. Of a kernel that was\nmeasured several times, on whatever day and card, \
          the medians, and the least and the most of its rows. Where the peer has no product of\n\
          the kernel's types its own stand in the last column. Rows of one problem on other pages \
-         are of other runs and cards, which differ by 5%. Drawn by `bench/tests/bars.rs` of the rows \
-         in `{}.jsonl`.\n\n",
+         are of other runs and cards, which differ by 5%. Drawn by `bench/tests/bars.rs` of the \
+         rows in `{}.jsonl`.\n\n",
         MEASURED.join(".jsonl`, `")
     );
     let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ptx.lock");

@@ -17,7 +17,7 @@ use crate::plan::copies::thread_digits::Part;
 use crate::plan::data::model::{MmaPlan, Plan};
 use crate::plan::data::moves::{BoxCopy, Hop, Step};
 use crate::plan::data::values::Does;
-use crate::plan::work_tiles::SUMMED;
+use crate::plan::work_tiles::{Fate, SUMMED};
 use crate::spec::keys::model::{Operand, Role};
 
 /// Bits of a register.
@@ -489,18 +489,10 @@ impl Maker<'_> {
 
     /// Which tiles along a mode a CTA has.
     fn has(&self, mode: &str) -> Has {
-        let plan = self.plan;
-        let Some(at) = plan.modes.iter().position(|known| known == mode) else {
-            return Has::All;
-        };
-        let passes = plan.flow.as_ref().and_then(|flow| flow.passes.as_ref());
-        if plan.mma.is_some() && at == SUMMED || passes.is_some_and(|passes| passes.over == at) {
-            return Has::Each;
-        }
-        if plan.work.holds(at) {
-            Has::All
-        } else {
-            Has::One
+        match self.plan.fate(mode) {
+            Some(Fate::Looped(_)) => Has::Each,
+            Some(Fate::Tiled(_)) => Has::One,
+            Some(Fate::Whole(_) | Fate::One | Fate::Unrolled(_)) | None => Has::All,
         }
     }
 

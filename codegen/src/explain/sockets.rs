@@ -8,9 +8,11 @@ use serde::Serialize;
 use tilewright_formula::form::{Contraction, Form};
 use tilewright_formula::{Formula, Source};
 
+use crate::plan::data::fates::ModeFate;
 use crate::plan::data::model::{MmaPlan, Plan};
 use crate::plan::data::moves::Hop;
 use crate::plan::data::values::{Does, Flow};
+use crate::plan::work_tiles::Fate;
 
 /// A formula in its skeleton.
 #[derive(Clone, Debug, Serialize)]
@@ -287,11 +289,14 @@ fn modes(plan: &Plan) -> Vec<ModeUse> {
             })
             .collect(),
     };
-    let tiles = plan.modes.iter().zip(&plan.cta_tile).enumerate();
-    let tiles = tiles.map(|(at, (mode, tile))| of(mode, is(at), *tile));
-    let outer = plan.work.outer();
-    let outer = outer.iter().map(|mode| of(mode, "outer", 1));
-    let planes = plan.computes.planes.iter();
-    let planes = planes.map(|planes| of(&planes.mode, "products", planes.count));
-    tiles.chain(outer).chain(planes).collect()
+    let fates = plan.fates().into_iter().enumerate();
+    let uses = fates.map(|(at, ModeFate { mode, fate })| {
+        let is = match fate {
+            Fate::One => "outer",
+            Fate::Unrolled(_) => "products",
+            Fate::Tiled(_) | Fate::Whole(_) | Fate::Looped(_) => is(at),
+        };
+        of(&mode, is, fate.extent())
+    });
+    uses.collect()
 }

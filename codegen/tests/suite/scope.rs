@@ -225,27 +225,7 @@ fn table() -> String {
     for (cells, types) in alike {
         writeln!(table, "| products | {} | {cells} |", types.join(", ")).unwrap();
     }
-    for (name, has) in BATCHES {
-        // Each has a kernel where the product alone has one, by the same way.
-        for (types, arch) in BATCHED
-            .iter()
-            .flat_map(|at| ARCHES.map(|arch| (PRODUCTS[*at], arch)))
-        {
-            for (order, layouts) in ORDERS {
-                let ways = TILES.iter().map(|tile| {
-                    let alone = product(types, layouts, tile, arch);
-                    let each = batched(&alone, has);
-                    [alone, each]
-                        .map(|text| answer(&text).map_err(|report| code(&report).to_owned()))
-                });
-                let asked = ways.clone().find(|[alone, _]| alone.is_ok());
-                let [alone, each] = asked.or_else(|| ways.last()).unwrap();
-                assert_eq!(alone, each, "{name} of {types:?} {order} {arch}");
-            }
-        }
-        let cells = ARCHES.map(|_| "as products").join(" | ");
-        writeln!(table, "| {name} | all | {cells} |").unwrap();
-    }
+    table.push_str(&batches());
     for (name, operands, formula, tile) in ROWS {
         let cells = ARCHES
             .map(|arch| rows_cell(operands, &format!("{formula}\ncta_tile: {tile}"), arch))
@@ -270,6 +250,33 @@ fn table() -> String {
     let all: Vec<&str> = DTYPES.iter().map(|dtype| dtype.text()).collect();
     writeln!(table, "\nThe {} types: {}.\n", all.len(), all.join(", ")).unwrap();
     table
+}
+
+/// The rows of batched products.
+fn batches() -> String {
+    let mut rows = String::new();
+    for (name, has) in BATCHES {
+        // Each has a kernel where the product alone has one, by the same way.
+        for (types, arch) in BATCHED
+            .iter()
+            .flat_map(|at| ARCHES.map(|arch| (PRODUCTS[*at], arch)))
+        {
+            for (order, layouts) in ORDERS {
+                let ways = TILES.iter().map(|tile| {
+                    let alone = product(types, layouts, tile, arch);
+                    let each = batched(&alone, has);
+                    [alone, each]
+                        .map(|text| answer(&text).map_err(|report| code(&report).to_owned()))
+                });
+                let asked = ways.clone().find(|[alone, _]| alone.is_ok());
+                let [alone, each] = asked.or_else(|| ways.last()).unwrap();
+                assert_eq!(alone, each, "{name} of {types:?} {order} {arch}");
+            }
+        }
+        let cells = ARCHES.map(|_| "as products").join(" | ");
+        writeln!(rows, "| {name} | all | {cells} |").unwrap();
+    }
+    rows
 }
 
 /// How an architecture computes a product: of each way the orders that it takes, where it is not

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::plan::work_tiles::arith::AsItIs;
-use crate::plan::work_tiles::{Cluster, Fate, Sizes, Source, Work, WorkAxis};
+use crate::plan::work_tiles::{Cluster, Fate, Sizes, Source, Work};
 
 /// Tiles along the output's two modes, in clusters.
 const TILES: [[i64; 2]; 7] = [[1, 1], [1, 4], [4, 1], [2, 3], [5, 3], [3, 8], [9, 5]];
@@ -146,14 +146,8 @@ impl Grid<'_> {
             .map(|mode| self.extent(mode))
             .collect();
         let most = [0, 1].map(|at| match &self.work.across[at] {
-            Some(WorkAxis {
-                fate: Fate::Tiled(each),
-                mode,
-            }) => self.extent(mode) / each,
-            Some(WorkAxis {
-                fate: Fate::One, ..
-            })
-            | None => 1,
+            Some(axis) if axis.fate != Fate::One => self.extent(&axis.mode) / axis.each(),
+            Some(_) | None => 1,
         });
         let all: i64 = most.iter().chain(&outer).product();
         let fits = |(tile, at): &([i64; 2], Vec<i64>)| {
@@ -181,6 +175,7 @@ impl Grid<'_> {
 #[allow(clippy::panic)]
 mod tests {
     use super::*;
+    use crate::plan::work_tiles::WorkAxis;
     use crate::plan::work_tiles::spans::SpanRule;
     use crate::spec::keys::model::Raster;
 

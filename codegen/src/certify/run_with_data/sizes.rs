@@ -6,7 +6,7 @@ use crate::ir::tile::{Engine, Full, Kernel, Pipe};
 use crate::plan::data::assumptions::Assumption;
 use crate::plan::data::model::Plan;
 use crate::plan::data::values::Flow;
-use crate::plan::work_tiles::SUMMED;
+use crate::plan::work_tiles::{Fate, SUMMED};
 
 /// Bytes at which stores of boxes are cut.
 pub(super) const GRANULE: i64 = 16;
@@ -77,8 +77,9 @@ pub(super) fn extents(plan: &Plan, kernel: &Kernel) -> Vec<Extents> {
             |(at, mode): (usize, &&str)| constant(mode).unwrap_or(of[(at + number) % of.len()]);
         modes.map(extent).collect()
     };
-    let outer = kernel.work.outer();
-    let outer: Vec<&str> = outer.iter().map(String::as_str).collect();
+    let fates = plan.fates();
+    let outer = fates.iter().filter(|one| one.fate == Fate::One);
+    let outer: Vec<&str> = outer.map(|one| one.mode.as_str()).collect();
     let with_outer = |(number, mut tile): (usize, Vec<i64>)| {
         for (mode, extent) in tile.iter_mut().enumerate() {
             let name = plan.modes.get(mode).map_or("", String::as_str);
@@ -86,7 +87,10 @@ pub(super) fn extents(plan: &Plan, kernel: &Kernel) -> Vec<Extents> {
             let allowed = (*extent / multiple * multiple).max(multiple);
             *extent = constant(name).unwrap_or(allowed);
         }
-        let planes = plan.computes.planes.iter().map(|planes| planes.count);
+        let planes = fates.iter().filter_map(|one| match one.fate {
+            Fate::Unrolled(count) => Some(count),
+            Fate::Tiled(_) | Fate::Whole(_) | Fate::One | Fate::Looped(_) => None,
+        });
         Extents {
             tile,
             outer: some(&outer, &OUTER, number),

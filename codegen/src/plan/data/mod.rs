@@ -9,6 +9,7 @@
 //! - `combining`: outputs added to what is there (atomics, deterministic sums)
 //! - `values`: the graph of values in registers, and passes over chunked rows
 //! - `model`: the plan
+//! - `fates`: what a CTA has of each mode at a time
 //! - `print`: how it prints
 
 pub mod choices;
@@ -20,4 +21,5 @@ pub mod folds;
 pub mod combining;
 pub mod values;
 pub mod model;
+pub mod fates;
 mod print;

@@ -1,4 +1,5 @@
-//! Rows of more modes than a tile has: what their tile may be; and what rows may write.
+//! Rows of more modes than a tile has: what their tile may be; and what kernels may write of modes
+//! that no tile cuts.
 //!
 //! A tile cuts two modes, and a CTA has one coordinate along each of the others. So what a CTA has
 //! to see as a whole must be of the tile, and every CTA must have a place of its own in every
@@ -69,14 +70,22 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
     }
 }
 
-/// Refuses outputs that have none of a mode which is not folded either.
+/// Refuses outputs that have none of a mode which is not folded either: of products those along
+/// which there is a product for each coordinate.
 pub(super) fn check_outputs(spec: &Spec, chooser: &mut Chooser<'_>) {
     let folded = folded(spec);
-    let modes = spec.compute.visited().into_iter();
-    let modes: Vec<&str> = modes.filter(|mode| !folded.contains(mode)).collect();
+    let outer = spec.compute.outer_modes();
+    let modes: Vec<&str> = match spec.compute.form {
+        Form::Rows(_) => spec.compute.visited(),
+        Form::Contraction(_) | Form::Chain(_) => outer.iter().map(String::as_str).collect(),
+    };
+    let modes: Vec<&str> = (modes.into_iter())
+        .filter(|mode| !folded.contains(mode))
+        .collect();
     for output in spec.operands.iter().filter(|one| one.is_written()) {
         let along = |axis: usize| spec.modes_along(output, axis);
         let mut own: Vec<&str> = (0..output.axes.len()).flat_map(along).collect();
+        own.extend(output.axes_apart().map(|axis| axis.mode.as_str()));
         own.extend(combined_along(spec, &output.name));
         let lacks = |mode: &&&str| !own.contains(*mode);
         for mode in modes.iter().filter(lacks) {

@@ -67,8 +67,10 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
     if !misfits.is_empty() || !extents.is_empty() {
         return refuse(computes, chooser, misfits, extents);
     }
-    if is_rows && !computes.is_plain {
+    if !computes.is_plain {
         grid_modes::check_outputs(spec, chooser);
+    }
+    if is_rows && !computes.is_plain {
         gather_scatter::check(spec, chooser);
     }
     if is_rows && computes.visited().len() > TILE_MODES {

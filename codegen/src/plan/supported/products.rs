@@ -35,12 +35,7 @@ pub(super) fn side_by_side(formula: &Formula, found: &Contraction) -> Option<Vio
         |modes: &[ModeId]| modes.len() > 1 && modes.iter().any(|one| constant(one).is_some());
     let of_rows = beside(rows).then_some(rows);
     let of_columns = beside(columns).then_some(columns);
-    // What results have is a batch of products.
-    let outputs = found.outputs.iter();
-    let of_outputs = outputs.flat_map(|at| formula.axis_modes(Source::Operand(*at)));
-    let of_outputs: Vec<ModeId> = of_outputs.flatten().collect();
-    let both = found.batch.iter();
-    let both: Vec<ModeId> = (both.filter(|mode| !of_outputs.contains(mode)).copied()).collect();
+    let both = without_results(formula, found);
     let all = of_rows.into_iter().chain(of_columns).flatten().chain(&both);
     let all: Vec<(&str, i64)> = all.filter_map(constant).collect();
     let (mode, count) = *all.first()?;
@@ -94,6 +89,15 @@ pub(super) fn side_by_side(formula: &Formula, found: &Contraction) -> Option<Vio
         keys: vec![format!("modes.{mode}")],
         ..Violation::new(limit.code, format!("modes.{mode} {what}"))
     })
+}
+
+/// The modes of both factors that no result has: those of results are batches.
+fn without_results(formula: &Formula, found: &Contraction) -> Vec<ModeId> {
+    let outputs = found.outputs.iter();
+    let of_outputs = outputs.flat_map(|at| formula.axis_modes(Source::Operand(*at)));
+    let of_outputs: Vec<ModeId> = of_outputs.flatten().collect();
+    let both = found.batch.iter().copied();
+    both.filter(|mode| !of_outputs.contains(mode)).collect()
 }
 
 /// A sum of rows that multiplies as a product of matrices does, but is none, for all that it says

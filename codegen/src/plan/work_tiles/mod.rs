@@ -65,17 +65,23 @@ pub struct Work {
 pub struct WorkAxis {
     /// The mode.
     pub mode: String,
-    /// What a work tile has of it.
+    /// What a work tile has of it: so many elements, or one coordinate.
     pub fate: Fate,
 }
 
-/// What a work tile has of a mode that it is counted along.
+/// What a CTA has of a mode at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// So many elements: an extent of the tile.
+    /// So many elements, an extent of the tile: tiles stand along the mode.
     Tiled(i64),
-    /// One coordinate: outer modes, blocks of columns.
+    /// All that there are, so many at most: rows that are folded, the columns of a block.
+    Whole(i64),
+    /// One coordinate: outer modes, batches, blocks of columns.
     One,
+    /// So many values side by side, one for each coordinate: planes.
+    Unrolled(i64),
+    /// So many elements a step, step after step: k, long rows in several passes.
+    Looped(i64),
 }
 
 /// Which work tiles a CTA makes.
@@ -134,6 +140,19 @@ impl Source {
     }
 }
 
+impl Fate {
+    /// Elements of it that a CTA has at a time, at most.
+    pub fn extent(self) -> i64 {
+        match self {
+            Fate::Tiled(extent)
+            | Fate::Whole(extent)
+            | Fate::Unrolled(extent)
+            | Fate::Looped(extent) => extent,
+            Fate::One => 1,
+        }
+    }
+}
+
 impl WorkAxis {
     /// An axis of which a work tile has one coordinate.
     pub fn one(mode: &str) -> WorkAxis {
@@ -145,10 +164,7 @@ impl WorkAxis {
 
     /// Elements of it that a work tile has.
     pub fn each(&self) -> i64 {
-        match self.fate {
-            Fate::Tiled(extent) => extent,
-            Fate::One => 1,
-        }
+        self.fate.extent()
     }
 
     /// Tiles along it, so many counted as one.

@@ -51,7 +51,8 @@ pub struct TensorMapAbi {
     pub element_strides: Vec<u32>,
     /// How the box is permuted in shared memory.
     pub swizzle: TensorSwizzle,
-    /// How much the second-level cache fetches at once.
+    /// How much the second-level cache fetches at once, at most: a launch asks for 128 bytes in
+    /// place of 256 where a stride is no multiple of 128.
     pub l2_promotion: L2Promotion,
     /// What a box holds outside of the tensor.
     pub oob_fill: OobFill,

@@ -97,6 +97,19 @@ fn extents(
     all_or_refused(extents.map(|(dim, expr)| extent(dim, expr)), refusals)
 }
 
+/// What the second-level cache fetches for a box of that map, of which the manifest says the most.
+/// Where rows begin within lines of 128 bytes, a part of two lines that are fetched for one is of
+/// no use.
+pub(crate) fn promotion(most: L2Promotion, map: &TensorMap) -> L2Promotion {
+    const LINE: u64 = 128;
+    let rows = usize::from(map.rank).saturating_sub(1);
+    let mut strides = map.strides.iter().take(rows);
+    match most {
+        L2Promotion::Bytes256 if strides.any(|stride| stride % LINE != 0) => L2Promotion::Bytes128,
+        other => other,
+    }
+}
+
 /// The strides in bytes.
 fn strides(
     name: &str,
@@ -256,6 +269,20 @@ mod tests {
         assert_eq!(map.box_dims, [16, 8, 1, 1, 1]);
         assert_eq!(map.element_strides, [1; 5]);
         assert_eq!(map.swizzle, TensorSwizzle::Bytes64);
+    }
+
+    #[test]
+    fn rows_that_begin_within_lines_fetch_one_line() {
+        let of = |lda: i64, most| promotion(most, &made(DType::BF16, 17, 5, lda).unwrap());
+        for (lda, taken) in [
+            (64, L2Promotion::Bytes256),
+            (192, L2Promotion::Bytes256),
+            (72, L2Promotion::Bytes128),
+        ] {
+            assert_eq!(of(lda, L2Promotion::Bytes256), taken, "{lda}");
+            assert_eq!(of(lda, L2Promotion::None), L2Promotion::None);
+            assert_eq!(of(lda, L2Promotion::Bytes64), L2Promotion::Bytes64);
+        }
     }
 
     #[test]

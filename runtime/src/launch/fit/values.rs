@@ -5,7 +5,7 @@ use tilewright_bundle::{Env, Expr, Kernel, LaunchAbi, ParamValue, ScalarType};
 use super::put;
 use crate::error::Refusal;
 use crate::launch::info::DeviceInfo;
-use crate::launch::tensor_map::{PlacedMap, describe};
+use crate::launch::tensor_map::{PlacedMap, describe, promotion};
 
 /// The value of an expression, in a range; the least of it where it has none.
 fn value(
@@ -129,8 +129,8 @@ pub(super) fn tensor_maps(
                 parameter: param.name.clone(),
                 operand: map.operand.clone(),
                 at: param.offset as usize,
+                l2_promotion: promotion(map.l2_promotion, &made),
                 map: made,
-                l2_promotion: map.l2_promotion,
             });
         }
     }

@@ -362,7 +362,10 @@ impl Pen {
         {
             self.draft.set(&format!("cta_tile.{mode}"), extent);
         }
-        self.draft.keys.retain(|(path, _)| path != "cta_tile");
+        // The type of a sum is written in a formula.
+        let of_default = ["cta_tile", "accumulator"];
+        let keeps = |(path, _): &(String, String)| !of_default.contains(&path.as_str());
+        self.draft.keys.retain(keeps);
     }
 
     /// Optional keys beyond those, few in most specs, and now and then a tuning space.

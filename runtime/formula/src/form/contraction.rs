@@ -67,7 +67,8 @@ pub(super) fn of(
         outputs: (0..formula.signature.operands.len())
             .filter(|at| written(*at))
             .collect(),
-        plain: plain(formula, product, &factors).filter(|_| batch == 0),
+        plain: plain(formula, product, &factors)
+            .filter(|_| batch == 0 && rows.len() == 1 && columns.len() == 1),
         rows,
         columns,
         batch: listed(batch),

@@ -76,12 +76,9 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
     if is_rows && computes.visited().len() > TILE_MODES {
         return grid_modes::check(spec, chooser);
     }
-    let mut apart = match is_rows {
-        true => Vec::new(),
-        false => computes.outer_modes(),
-    };
-    apart.retain(|mode| computes.modes.contains(mode));
-    if let Some(mode) = apart.first() {
+    let outer = computes.outer_modes();
+    let mut cut = outer.iter().filter(|mode| computes.modes.contains(mode));
+    if let Some(mode) = cut.next() {
         let names = computes.tile_modes();
         let example = names.iter().map(|mode| format!("{mode}: …"));
         let what = match computes.blocks().as_ref() == Some(mode) {

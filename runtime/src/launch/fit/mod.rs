@@ -252,11 +252,16 @@ fn found(kernel: &Kernel, expr: &Condition, env: &Env, [a, b]: [i64; 2]) -> Stri
     divided().unwrap_or_else(|| format!("{a} against {b}"))
 }
 
-/// The layout of the operand that has a stride of that name, with any strides.
-fn any_strides(kernel: &Kernel, name: &str) -> Option<String> {
+/// The operand that has that as a stride.
+fn strided_by<'k>(kernel: &'k Kernel, name: &str) -> Option<&'k Operand> {
     let is_it = |expr: &Expr| expr.text() == name;
     let mut operands = kernel.semantics.operands.iter();
-    let operand = operands.find(|operand| operand.layout.stride.iter().any(is_it))?;
+    operands.find(|operand| operand.layout.stride.iter().any(is_it))
+}
+
+/// The layout of the operand that has a stride of that name, with any strides.
+fn any_strides(kernel: &Kernel, name: &str) -> Option<String> {
+    let operand = strided_by(kernel, name)?;
     let texts = |exprs: &[Expr]| {
         let texts = exprs.iter().map(|expr| match expr.text() {
             "1" => "s".to_owned(),
@@ -287,9 +292,7 @@ fn way_out(kernel: &Kernel, expr: &Condition, env: &Env) -> String {
             return Some(format!("pad {name} to {next}, or {}", one_more(name)));
         }
         // An extent that rows are apart as well.
-        let mut operands = kernel.semantics.operands.iter();
-        let is_it = |expr: &Expr| expr.text() == name;
-        let operand = operands.find(|operand| operand.layout.stride.iter().any(is_it))?;
+        let operand = strided_by(kernel, name)?;
         let named = named_strides(operand)?;
         Some(format!(
             "name the strides of `{}` in the spec, `{named}`, and pad that to {next}, or {BUILD}",

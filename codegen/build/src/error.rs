@@ -17,9 +17,10 @@ pub enum Error {
     },
     /// Nobody is there to compile specs.
     #[error(
-        "no generator of kernels: set TILEWRIGHT to a `tilewright` command, put one on the PATH \
-         (`cargo install tilewright`), build tilewright-build with its feature `llvm`, or commit a \
-         bundle and name it with Config::committed"
+        "no generator of kernels: put a `tilewright` command on the PATH (`pip install tilewright` \
+         has one; `cargo install tilewright` builds one, which needs LLVM 22) or name one by the \
+         variable TILEWRIGHT, build tilewright-build with its feature `llvm`, or commit a bundle \
+         and name it with Config::committed"
     )]
     NoGenerator,
     /// The command did not do its work.
@@ -37,7 +38,7 @@ pub enum Error {
         reports: Vec<String>,
     },
     /// A bundle was refused.
-    #[error("{}: {source}", path.display())]
+    #[error("{}", at(path, source))]
     Bundle {
         /// The bundle.
         path: PathBuf,
@@ -102,6 +103,15 @@ impl Error {
     pub(crate) fn bundle(path: &Path) -> impl FnOnce(tilewright_bundle::Error) -> Error {
         let path = path.to_owned();
         |source| Error::Bundle { path, source }
+    }
+}
+
+/// What is wrong with a bundle, with its path once.
+fn at(path: &Path, error: &tilewright_bundle::Error) -> String {
+    let (path, told) = (path.display().to_string(), error.to_string());
+    match told.starts_with(&path) {
+        true => told,
+        false => format!("{path}: {told}"),
     }
 }
 

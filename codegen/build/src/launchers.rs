@@ -2,8 +2,8 @@
 //!
 //! In: an opened bundle. Out: items that name the runtime alone, each documented. A launcher is a
 //! struct; its fields are the operands, of their element types and numbers of axes, the scalars and
-//! the extents. It has the name of the function's first spec; the names of all others are aliases,
-//! so that another spec of the function breaks nothing.
+//! the extents. It has the name of the function's spec with the shortest name, of several the first;
+//! the names of all others are aliases, so that another spec of the function breaks nothing.
 
 mod described;
 
@@ -58,7 +58,8 @@ const METHODS: &str = r#"
     }
 "#;
 
-/// A function of a bundle: its kernels, and the specs that they are of, in their order.
+/// A function of a bundle: its kernels, and the specs that they are of, that of the shortest name
+/// first.
 struct Function<'b> {
     kernels: Vec<&'b Kernel>,
     specs: Vec<&'b str>,
@@ -112,7 +113,7 @@ fn functions(bundle: &Bundle) -> Vec<Function<'_>> {
         .into_values()
         .map(|kernels| {
             let mut specs: Vec<&str> = kernels.iter().map(|k| k.spec.as_str()).collect();
-            specs.sort_unstable();
+            specs.sort_unstable_by_key(|spec| (spec.len(), *spec));
             specs.dedup();
             Function { kernels, specs }
         })

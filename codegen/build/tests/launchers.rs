@@ -143,3 +143,16 @@ fn every_element_type_has_a_type_of_rust() {
         assert_eq!(text.matches("typed::In<'a, ").count(), 1, "{dtype}");
     }
 }
+
+/// A variant whose name comes first in the alphabet takes no name away.
+#[test]
+fn another_spec_of_a_function_breaks_no_name() {
+    let kernels = [
+        (copy_kernel("a_copy_wide@plain-1"), COPY),
+        (copy_kernel("norm@plain-1"), COPY),
+    ];
+    let text = source(&bundle_of(kernels), "kernels.zip").unwrap();
+    assert!(text.contains("pub struct Norm<'a> {"), "{text}");
+    let alias = "pub type ACopyWide<'a> = Norm<'a>;";
+    assert!(text.contains(alias), "{text}");
+}

@@ -2,8 +2,8 @@
 //!
 //! In: an opened bundle. Out: items that name the runtime alone, each documented. A launcher is a
 //! struct; its fields are the operands, of their element types and numbers of axes, the scalars and
-//! the extents. It has the name of the function's spec with the shortest name, of several the first;
-//! the names of all others are aliases, so that another spec of the function breaks nothing.
+//! the extents. It has the shortest name of the function's specs, of several the first; the other
+//! names are aliases, so that another spec of the function breaks nothing.
 
 mod described;
 

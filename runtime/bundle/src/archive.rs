@@ -21,6 +21,9 @@ use crate::limits::MAX_ARCHIVE_BYTES;
 
 pub(crate) use self::pack::pack;
 
+/// What begins a zip file, whether it has entries or not.
+const BEGIN: &[u8] = b"PK";
+
 /// Most entries: the largest number of 16 bits means zip64.
 const MAX_ENTRIES: usize = u16::MAX as usize - 1;
 
@@ -41,7 +44,13 @@ impl<'a> Archive<'a> {
     pub(crate) fn of(bytes: impl Into<Cow<'a, [u8]>>) -> Result<Archive<'a>, Error> {
         let bytes = bytes.into();
         fits(bytes.len() as u64)?;
-        let mut zip = ZipArchive::new(Cursor::new(&*bytes)).map_err(refused)?;
+        let mut zip = match ZipArchive::new(Cursor::new(&*bytes)) {
+            Ok(zip) => zip,
+            Err(error) if is_cut(&error) && !bytes.is_empty() && !bytes.starts_with(BEGIN) => {
+                return Err(Error::archive("archive", ArchiveFault::NoZip));
+            }
+            Err(error) => return Err(refused(error)),
+        };
         let files = directory::files(&mut zip)?;
         let directory = zip.metadata();
         Ok(Archive {
@@ -69,7 +78,7 @@ impl<'a> Archive<'a> {
     }
 
     fn inflated(&self, place: usize) -> Result<Vec<u8>, String> {
-        let unread = |e: &dyn Display| format!("cannot be taken out of the archive: {e}");
+        let unread = |e: &dyn Display| damaged(&format!("cannot be taken out of it: {e}"));
         let entry = self.directory.entry(place).map_err(|e| unread(&e))?;
         let says = entry.size();
         let mut source = Cursor::new(&*self.bytes);
@@ -83,7 +92,9 @@ impl<'a> Archive<'a> {
         let found = bytes.len();
         match found as u64 == says {
             true => Ok(bytes),
-            false => Err(format!("inflates to {found} bytes; it says {says}")),
+            false => Err(damaged(&format!(
+                "inflates to {found} bytes; it says {says}"
+            ))),
         }
     }
 }
@@ -100,6 +111,24 @@ pub(crate) fn fits(bytes: u64) -> Result<(), Error> {
     }
 }
 
+/// What keeps an entry's bytes from being read, and what to do about it.
+fn damaged(what: &str) -> String {
+    format!("{what}: the archive is truncated or damaged: fetch or build it again")
+}
+
+/// Whether an archive ends before it should, or its bytes are not those that it says, as the crate
+/// `zip` tells it: its errors say so in words alone.
+fn is_cut(error: impl Display) -> bool {
+    let words = error.to_string().to_ascii_lowercase();
+    let cut = [
+        "eocd",
+        "unexpected end",
+        "failed to fill whole buffer",
+        "checksum",
+    ];
+    cut.iter().any(|said| words.contains(said))
+}
+
 /// What the crate `zip` says of an archive as a whole, fit for a terminal: it may hold names.
 fn refused(error: impl Display) -> Error {
     let words = error.to_string();
@@ -108,5 +137,9 @@ fn refused(error: impl Display) -> Error {
         .take(400)
         .flat_map(char::escape_debug)
         .collect();
-    Error::archive("archive", ArchiveFault::Zip { reason })
+    let fault = match is_cut(&words) {
+        true => ArchiveFault::Damaged { reason },
+        false => ArchiveFault::Zip { reason },
+    };
+    Error::archive("archive", fault)
 }

@@ -53,6 +53,11 @@ impl Bundle {
         self.kernels().iter().filter(move |k| k.spec == spec)
     }
 
+    /// The kernels that a name means, in the manifest's order: see [`named`].
+    pub fn named(&self, name: &str) -> Vec<&Kernel> {
+        named(self.kernels(), name, |kernel| &kernel.id)
+    }
+
     /// The PTX of a kernel of this bundle; empty for a kernel of another one.
     pub fn ptx(&self, kernel: &Kernel) -> &str {
         let bytes = self
@@ -98,4 +103,31 @@ impl Bundle {
         self.files.insert(file, signed.to_bytes());
         self.signatures = Some(signed);
     }
+}
+
+/// What a kernel's name means among items that have ids: the one of that id, else all of the spec
+/// of that name, which is an id up to its `@`, else all whose ids begin so.
+///
+/// ```
+/// use tilewright_bundle::named;
+/// let ids = ["scale2@s1-0a", "scale@s1-0b", "scale@s2-0c"];
+/// let named = |name| named(&ids, name, |id| *id);
+/// assert_eq!(named("scale@s1-0b"), [&"scale@s1-0b"]);
+/// assert_eq!(named("scale"), [&"scale@s1-0b", &"scale@s2-0c"]);
+/// assert_eq!(named("scale2@s"), [&"scale2@s1-0a"]);
+/// assert_eq!(named("sca").len(), 3);
+/// ```
+pub fn named<'i, T>(items: &'i [T], name: &str, id: impl Fn(&T) -> &str) -> Vec<&'i T> {
+    let all = |is_meant: &dyn Fn(&str) -> bool| -> Vec<&'i T> {
+        items.iter().filter(|item| is_meant(id(item))).collect()
+    };
+    let exact = all(&|id| id == name);
+    if !exact.is_empty() {
+        return exact;
+    }
+    let of_spec = all(&|id| id.split('@').next() == Some(name));
+    if !of_spec.is_empty() {
+        return of_spec;
+    }
+    all(&|id| id.starts_with(name))
 }

@@ -87,6 +87,14 @@ pub enum Error {
         /// such a file.
         files: Vec<String>,
     },
+    /// What is wrong with the bundle at a path, where that itself names no path.
+    #[error("{}:{}", path.display(), told_at(source))]
+    At {
+        /// The folder or file.
+        path: PathBuf,
+        /// What is wrong there.
+        source: Box<Error>,
+    },
     /// Entries contradict themselves, each other, the limits or the files. All problems at once.
     #[error("{}", list(problems.iter().map(|p| (&p.entry, &p.message))))]
     Invalid {
@@ -112,6 +120,28 @@ pub struct Problem {
 }
 
 impl Error {
+    /// What is wrong, wherever it is: the same without the path of [`Error::At`].
+    pub fn without_path(self) -> Error {
+        match self {
+            Error::At { source, .. } => *source,
+            other => other,
+        }
+    }
+
+    /// The same of the bundle at `path`.
+    pub(crate) fn at(self, path: &Path) -> Error {
+        match self {
+            named @ (Error::Io { .. }
+            | Error::NoBundle { .. }
+            | Error::Foreign { .. }
+            | Error::At { .. }) => named,
+            other => Error::At {
+                path: path.to_owned(),
+                source: Box::new(other),
+            },
+        }
+    }
+
     pub(crate) fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Error {
         Error::Io {
             path: path.into(),
@@ -218,6 +248,16 @@ fn foreign(path: &Path, files: &[String]) -> String {
                  take away what is no bundle's"
             )
         }
+    }
+}
+
+/// What is wrong at a path that is told before: an archive is what lies there, and several problems
+/// have a line each.
+fn told_at(source: &Error) -> String {
+    let told = source.to_string();
+    match told.contains('\n') {
+        true => format!("\n{told}"),
+        false => format!(" {}", told.strip_prefix("archive: ").unwrap_or(&told)),
     }
 }
 

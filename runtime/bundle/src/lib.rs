@@ -159,7 +159,7 @@ mod combine;
 mod last_resort;
 
 pub use abi::{LaunchAbi, MAX_PARAM_BYTES, Param, ParamValue, Scalar, ScalarType, Workspace};
-pub use bundle::Bundle;
+pub use bundle::{Bundle, named};
 pub use certificate::{Certificate, MAX_CERTIFICATE_BYTES};
 pub use code::{Capability, CubinFile, PtxFile, Resources, Route};
 pub use computed::{AccumulationWord, Computed};

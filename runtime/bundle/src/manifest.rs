@@ -19,7 +19,8 @@ use crate::sums::Sums;
 use crate::traits::Traits;
 use tilewright_formula::DType;
 
-/// The manifest format this crate writes and the only one it opens.
+/// The manifest format this crate writes, and the newest it opens. It is the first that a release
+/// writes; later versions open it as well, as *Compatibility* in the crate's documentation says.
 pub const FORMAT_VERSION: u32 = 2;
 
 /// Everything a bundle says about itself.

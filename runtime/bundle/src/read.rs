@@ -25,7 +25,8 @@ impl Bundle {
     /// Opens the bundle at `path`: a folder, or a file that is the same as one zip.
     ///
     /// # Errors
-    /// When a file cannot be read, or anything in the bundle is not what the manifest says.
+    /// When a file cannot be read, or anything in the bundle is not what the manifest says. Each
+    /// names the path: by itself, or as [`Error::At`].
     pub fn open(path: &Path) -> Result<Bundle, Error> {
         Policy::Unsigned.open(path)
     }
@@ -33,7 +34,7 @@ impl Bundle {
     /// Opens a bundle that is one zip file in memory, as `include_bytes!` holds it.
     ///
     /// # Errors
-    /// As [`Bundle::open`].
+    /// As [`Bundle::open`], without a path.
     pub fn from_zip(bytes: &[u8]) -> Result<Bundle, Error> {
         Policy::Unsigned.open_zip(bytes)
     }
@@ -55,7 +56,8 @@ impl Bundle {
     /// # Errors
     /// When a folder or archive cannot be read.
     pub fn unlisted(&self, path: &Path) -> Result<Vec<String>, Error> {
-        crate::folder::unlisted(&Source::at(path)?, &self.manifest)
+        let source = Source::at(path).map_err(|error| error.at(path))?;
+        crate::folder::unlisted(&source, &self.manifest)
     }
 }
 
@@ -63,9 +65,10 @@ impl Policy {
     /// As [`Bundle::open`], of the bundles that this policy allows.
     ///
     /// # Errors
-    /// As [`Bundle::open`]; [`Error::Signature`] when it is not signed as is required.
+    /// As [`Bundle::open`]; within it [`Error::Signature`] when it is not signed as is required.
     pub fn open(&self, path: &Path) -> Result<Bundle, Error> {
-        open(&Source::at(path)?, self)
+        let opened = Source::at(path).and_then(|source| open(&source, self));
+        opened.map_err(|error| error.at(path))
     }
 
     /// As [`Bundle::from_zip`], of the bundles that this policy allows.

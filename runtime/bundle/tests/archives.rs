@@ -237,3 +237,35 @@ fn an_archive_takes_the_place_of_the_one_before() {
     let refused = other.write(&taken).unwrap_err().to_string();
     assert!(refused.contains("is a directory"), "{refused}");
 }
+
+#[test]
+fn what_cannot_be_opened_names_its_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kernels.zip");
+    let whole = Zip::of(&files()).bytes();
+    let told = |bytes: &[u8]| {
+        std::fs::write(&path, bytes).unwrap();
+        Bundle::open(&path).unwrap_err().to_string()
+    };
+    let place = path.display();
+    let cut = told(&whole[..whole.len() / 2]);
+    let head = format!("{place}: is truncated or damaged (");
+    assert!(cut.starts_with(&head), "{cut}");
+    assert!(cut.ends_with("): fetch or build it again"), "{cut}");
+    let spec = told(b"kernel: gemm\n");
+    assert!(
+        spec.starts_with(&format!("{place}: is no zip file: ")),
+        "{spec}"
+    );
+    let mut changed = Zip::of(&files());
+    changed.entry("ptx/copy_a@x-1.ptx").data[3] ^= 1;
+    let changed = told(&changed.bytes());
+    let entry = format!("{place}: ptx/copy_a@x-1.ptx: cannot be taken out of it: ");
+    assert!(changed.starts_with(&entry), "{changed}");
+    // In memory there is no path to name.
+    let cut = Bundle::from_zip(&whole[..9]).unwrap_err().to_string();
+    assert!(
+        cut.starts_with("archive: is truncated or damaged ("),
+        "{cut}"
+    );
+}

@@ -44,18 +44,17 @@ pub fn open(source: &args::Source) -> Result<Bundle, Failure> {
     opened.map_err(|error| refusal(&source.bundle, error))
 }
 
-/// The kernels whose ids start with one of `names`; all of them when none is named.
+/// The kernels that one of `names` means, in the bundle's order; all of them when none is named.
 pub fn choose<'b>(bundle: &'b Bundle, names: &[String]) -> Result<Vec<&'b Kernel>, Failure> {
-    if let Some(unknown) = names.iter().find(|name| {
-        !bundle
-            .kernels()
-            .iter()
-            .any(|kernel| kernel.id.starts_with(*name))
-    }) {
-        return Err(unknown_kernel(bundle, unknown));
+    let mut meant: Vec<&str> = Vec::new();
+    for name in names {
+        let kernels = bundle.named(name);
+        if kernels.is_empty() {
+            return Err(unknown_kernel(bundle, name));
+        }
+        meant.extend(kernels.iter().map(|kernel| kernel.id.as_str()));
     }
-    let is_chosen =
-        |kernel: &&Kernel| names.is_empty() || names.iter().any(|name| kernel.id.starts_with(name));
+    let is_chosen = |kernel: &&Kernel| names.is_empty() || meant.contains(&kernel.id.as_str());
     Ok(bundle.kernels().iter().filter(is_chosen).collect())
 }
 
@@ -65,7 +64,7 @@ const LISTED: usize = 20;
 const LIKE: f64 = 0.7;
 
 fn unknown_kernel(bundle: &Bundle, name: &str) -> Failure {
-    let head = format!("no kernel's id starts with `{name}`");
+    let head = format!("no kernel's id or spec is `{name}`, or starts so");
     if let Some(id) = nearest(bundle.kernels(), name) {
         return Failure::CouldNotRun(format!("{head}; the nearest is {id}"));
     }
@@ -97,8 +96,8 @@ fn nearest<'b>(kernels: &'b [Kernel], name: &str) -> Option<&'b str> {
 
 /// How the command fails when a bundle does not open.
 pub fn refusal(path: &Path, error: Error) -> Failure {
-    match error {
-        Error::Io { .. } | Error::NoBundle { .. } | Error::Foreign { .. } => {
+    match error.without_path() {
+        error @ (Error::Io { .. } | Error::NoBundle { .. } | Error::Foreign { .. }) => {
             Failure::could_not_run(error)
         }
         Error::Invalid { problems } => {

@@ -116,6 +116,40 @@ fn a_kernel_is_shown_in_full() {
 }
 
 #[test]
+fn the_name_of_a_spec_means_its_kernels_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("both");
+    let kernels = ["copy2@plain-0a", "copy@plain-0b"];
+    writer_of(kernels.map(|id| (copy_kernel(id), COPY)))
+        .write(&path)
+        .unwrap();
+    let path = path.to_str().unwrap();
+    let size = ["--size", "m=2,n=3", "--device", "emulator"];
+    let run = tilewright(["run", path, "copy"].into_iter().chain(size)).expect(0);
+    assert!(run.stdout.starts_with("copy@plain-0b"), "{}", run.stdout);
+    let ids = |name: &str| {
+        let shown = tilewright(["bundle", "show", path, "--json", "--kernel", name]);
+        let shown = shown.expect(0).json();
+        let all = shown.as_array().unwrap().iter();
+        all.map(|kernel| kernel["id"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(ids("copy"), kernels[1..]);
+    assert_eq!(ids("copy2"), kernels[..1]);
+    assert_eq!(ids("cop"), kernels);
+    let more = [
+        "--device",
+        "emulator",
+        "--problems",
+        "1",
+        "--kernel",
+        "copy",
+    ];
+    let run = tilewright(["verify", path].into_iter().chain(more)).expect(0);
+    assert_eq!(run.stdout.lines().last(), Some("1 passed, 0 failed"));
+}
+
+#[test]
 fn a_changed_file_is_refused_by_name() {
     let (_folder, path) = bundle();
     let changed = ptx_file(&path);

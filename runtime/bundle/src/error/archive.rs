@@ -13,11 +13,20 @@ pub struct ArchiveProblem {
 /// the library that reads it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ArchiveFault {
-    /// It is no zip file, or its structure contradicts itself.
+    /// It begins as no zip file does.
     #[error(
-        "{reason}: zip the files anew with `tilewright bundle zip`; a spec becomes a bundle by \
-         `tilewright build`"
+        "is no zip file: a bundle is one, or a folder; a spec becomes a bundle by `tilewright \
+         build`"
     )]
+    NoZip,
+    /// It ends too early, or its bytes are not those that it says.
+    #[error("is truncated or damaged ({reason}): fetch or build it again")]
+    Damaged {
+        /// What the library says.
+        reason: String,
+    },
+    /// Its structure contradicts itself.
+    #[error("{reason}: zip the files anew with `tilewright bundle zip`")]
     Zip {
         /// What the library says.
         reason: String,

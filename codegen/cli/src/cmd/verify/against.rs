@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::Serialize;
+use tilewright_bundle::named;
 use tilewright_lab::capture::{self, Replay, Replayed, Row, Verdict};
 use tilewright_runtime::Runtime;
 
@@ -75,15 +76,15 @@ pub fn run(runtime: &Runtime, path: &Path, args: &Verify) -> Outcome {
     Ok(outcome::Verdict::from_good(replay.is_good()))
 }
 
-/// The rows of a file whose kernels' names start with one of `names`; all where none is named.
+/// The rows of a file of the kernels that one of `names` means; all where none is named.
 fn rows(path: &Path, names: &[String]) -> Result<Vec<Row>, Failure> {
     let mut rows = capture::read(path).map_err(Failure::could_not_run)?;
-    rows.retain(|row| {
-        names.is_empty()
-            || names
-                .iter()
-                .any(|name| row.kernel.starts_with(name.as_str()))
-    });
+    let meant = names
+        .iter()
+        .map(|name| named(&rows, name, |row| &row.kernel));
+    let meant = meant.flatten().map(|row| row.kernel.clone());
+    let meant: BTreeSet<String> = meant.collect();
+    rows.retain(|row| names.is_empty() || meant.contains(&row.kernel));
     if rows.is_empty() {
         return Err(Failure::CouldNotRun(format!(
             "{} has no row of the kernels asked for: capture some with --capture",

@@ -16,7 +16,7 @@ use crate::cuda;
 #[cfg(feature = "emulator")]
 use crate::emulated::EmulatorSettings;
 use crate::emulated::{EmulatedArg, EmulatedBuffer, EmulatorDevice};
-use crate::error::{Error, refused};
+use crate::error::{Error, other_device, refused};
 use crate::launch::fit::{
     Fit, Launch, LaunchReport, View, dynamic_smem_bytes, fit, prepare, runs_on,
 };
@@ -184,7 +184,7 @@ impl Device {
         match (self, buffer) {
             (Device::Cuda(device), Buffer::Cuda(memory)) => device.upload(memory, offset, content),
             (Device::Emulator(device), Buffer::Emulated(buffer)) => {
-                device.watch().usable()?;
+                device.may_use(buffer)?;
                 buffer.upload(offset, content);
                 Ok(())
             }
@@ -200,7 +200,7 @@ impl Device {
         match (self, buffer) {
             (Device::Cuda(device), Buffer::Cuda(memory)) => device.download(memory),
             (Device::Emulator(device), Buffer::Emulated(buffer)) => {
-                device.watch().usable()?;
+                device.may_use(buffer)?;
                 Ok(buffer.download())
             }
             _ => Err(Error::ForeignBuffer),
@@ -215,7 +215,7 @@ impl Device {
         match (self, buffer) {
             (Device::Cuda(device), Buffer::Cuda(memory)) => device.fill(memory, POISON),
             (Device::Emulator(device), Buffer::Emulated(buffer)) => {
-                device.watch().usable()?;
+                device.may_use(buffer)?;
                 buffer.poison();
                 Ok(())
             }
@@ -310,9 +310,7 @@ impl Device {
             (Device::Emulator(device), Code::Emulated(code)) => {
                 device.launch(kernel, code, &fit, &emulated(args)?, &loaded.counts)
             }
-            _ => Err(Error::Request(
-                "the kernel was loaded on another device".to_owned(),
-            )),
+            _ => Err(other_device()),
         }
     }
 }

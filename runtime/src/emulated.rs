@@ -16,7 +16,7 @@ use buffer::complement;
 pub use tensor_map::encode as encode_map;
 
 use crate::emulated::summary::summarize;
-use crate::error::{Error, Fault, Refusal, refused};
+use crate::error::{Error, Fault, Refusal, other_device, refused};
 use crate::events;
 use crate::launch::fit::{Fit, Launch, LaunchReport, View, other_params, prepare};
 use crate::launch::info::{Backend, DeviceInfo};
@@ -50,7 +50,7 @@ impl Default for EmulatorSettings {
     }
 }
 
-/// The emulator; clones share its settings.
+/// The emulator; clones share its settings, memory and kernels, other ones take none of them.
 #[derive(Debug, Clone)]
 pub struct EmulatorDevice {
     info: Arc<DeviceInfo>,
@@ -82,11 +82,13 @@ impl<'a> EmulatedArg<'a> {
 #[derive(Debug)]
 pub struct EmulatedKernel {
     module: emulator::Module,
+    /// What the device that it was loaded on shares with its clones.
+    owner: Arc<Watch>,
 }
 
 impl EmulatedKernel {
     /// Parses a kernel's PTX and checks that its entry is what the manifest says.
-    pub(crate) fn parse(kernel: &Kernel, ptx: &str) -> Result<EmulatedKernel, Error> {
+    fn parse(kernel: &Kernel, ptx: &str, owner: &Arc<Watch>) -> Result<EmulatedKernel, Error> {
         let module = emulator::Module::parse(ptx).map_err(|e| Error::Load {
             kernel: kernel.id.clone(),
             reason: "the emulator's parser refused it".to_owned(),
@@ -103,7 +105,10 @@ impl EmulatedKernel {
             }
         }
         if refusals.is_empty() {
-            Ok(EmulatedKernel { module })
+            Ok(EmulatedKernel {
+                module,
+                owner: owner.clone(),
+            })
         } else {
             Err(refused(kernel, refusals))
         }
@@ -170,7 +175,7 @@ impl EmulatorDevice {
     ) -> Result<EmulatedKernel, Error> {
         self.watch.usable()?;
         let start = Instant::now();
-        let code = EmulatedKernel::parse(kernel, ptx)?;
+        let code = EmulatedKernel::parse(kernel, ptx, &self.watch)?;
         counts.load(&kernel.id, CodeFrom::Emulator, ns_since(start));
         Ok(code)
     }
@@ -182,7 +187,31 @@ impl EmulatorDevice {
     /// Poisoned memory.
     pub(crate) fn alloc(&self, bytes: u64) -> Result<EmulatedBuffer, Error> {
         self.watch.usable()?;
-        EmulatedBuffer::new(bytes)
+        EmulatedBuffer::new(bytes, &self.watch)
+    }
+
+    /// Whether memory may be used here.
+    ///
+    /// # Errors
+    /// When it is another device's, or this one is lost.
+    pub(crate) fn may_use(&self, buffer: &EmulatedBuffer) -> Result<(), Error> {
+        self.watch.usable()?;
+        match buffer.is_of(&self.watch) {
+            true => Ok(()),
+            false => Err(Error::ForeignBuffer),
+        }
+    }
+
+    /// Whether code may run here on this memory.
+    ///
+    /// # Errors
+    /// When any of it is another device's, or this one is lost.
+    fn may_launch(&self, code: &EmulatedKernel, args: &[EmulatedArg<'_>]) -> Result<(), Error> {
+        self.watch.usable()?;
+        if !Arc::ptr_eq(&code.owner, &self.watch) {
+            return Err(other_device());
+        }
+        args.iter().try_for_each(|arg| self.may_use(arg.buffer))
     }
 
     /// The same device under another schedule.
@@ -244,7 +273,7 @@ impl EmulatorDevice {
         args: &[EmulatedArg<'_>],
         counts: &KernelCounts,
     ) -> Result<LaunchReport, Error> {
-        self.watch.usable()?;
+        self.may_launch(code, args)?;
         let _range = nvtx::range(&kernel.id);
         let failed = |reason: String| Error::Emulator {
             kernel: kernel.id.clone(),

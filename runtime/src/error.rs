@@ -19,6 +19,7 @@ pub use fault::{Fault, FoundBy, Work};
 pub use reason::Reason;
 pub use records::{LineProblem, RecordsError};
 pub use refusal::Refusal;
+pub(crate) use refusal::{cast, flattened};
 
 use crate::events;
 
@@ -284,6 +285,11 @@ impl Error {
             Error::NoMemory { .. } | Error::HostMemory { .. } | Error::OutOfMemory { .. }
         )
     }
+}
+
+/// The error of a kernel that is launched where it is not loaded.
+pub(crate) fn other_device() -> Error {
+    Error::Request("the kernel was loaded on another device".to_owned())
 }
 
 /// The error of a kernel with these refusals.

@@ -52,8 +52,6 @@ mod open;
 pub mod typed;
 
 #[doc = include_str!("../docs/operating.md")]
-#[doc = "\n"]
-#[doc = include_str!("../docs/operating.links.md")]
 pub mod operating {}
 
 /// What `tilewright-lab` of the same version is made of besides: no promise to anyone else.

@@ -43,6 +43,10 @@ impl EmulatorDevice {
         match *self {}
     }
 
+    pub(crate) fn may_use(&self, _: &EmulatedBuffer) -> Result<(), Error> {
+        match *self {}
+    }
+
     pub(crate) fn load(
         &self,
         _: &Kernel,

@@ -5,7 +5,9 @@ mod fixture;
 
 use fixture::*;
 use tilewright_runtime::bundle::{Kernel, Param, ParamValue, ScalarType};
-use tilewright_runtime::{Backend, DeviceInfo, Launch, Problem, Refusal, View, fit, prepare};
+use tilewright_runtime::{
+    Arg, Backend, Device, DeviceInfo, Launch, Problem, Refusal, Runtime, View, fit, prepare,
+};
 
 fn device() -> DeviceInfo {
     DeviceInfo {
@@ -124,5 +126,33 @@ fn devices_that_cannot_run_a_kernel_are_named() {
             "it needs sm_100 or newer; the device is sm_90",
             "it needs a driver for CUDA 13.1; this one is for 13.0: update it",
         ]
+    );
+}
+
+#[test]
+fn names_and_extents_are_refused_by_what_is_wrong_with_them() {
+    let bundle = bundle_of([(copy_kernel("copy_f32@plain-1"), COPY)]);
+    let runtime = Runtime::new(bundle, Device::emulator());
+    let kernel = &runtime.kernels()[0];
+    let memory = runtime.device().alloc_with(&[1; 16]).unwrap();
+    let told = |problem: &Problem, names: &[&str]| {
+        let args: Vec<_> = names.iter().map(|name| Arg::new(name, &memory)).collect();
+        let refused = runtime.launch(kernel, problem, &args);
+        refused.unwrap_err().to_string()
+    };
+    let problem = Problem::new(2, 2, 1).row_major("s", 2).row_major("d", 2);
+    let twice = told(&problem, &["s", "s", "d"]);
+    assert!(
+        twice.contains("`s` is given twice: leave one out"),
+        "{twice}"
+    );
+    let unknown = told(&problem, &["s", "d", "x"]);
+    let wanted = "`x` is no operand of the kernel, which has s, d";
+    assert!(unknown.contains(wanted), "{unknown}");
+    let below = problem.with_extent("m", -1);
+    let below = told(&below, &["s", "d"]);
+    assert!(
+        below.contains("m is -1; 0 to 2147483647 is allowed"),
+        "{below}"
     );
 }

@@ -284,6 +284,36 @@ fn faults_that_stick_lose_the_device_as_on_a_gpu() {
     multiply(&faulty(true), &packed_gemm(2, 2, 2)).unwrap();
 }
 
+/// As on a GPU: what was taken or loaded on one device is refused on another.
+#[test]
+fn emulators_take_nothing_of_one_another() {
+    let bundle = || bundle_of([(copy_kernel("copy_f32@plain-1"), COPY)]);
+    let own = Runtime::new(bundle(), Device::emulator());
+    let other = Runtime::new(bundle(), Device::emulator());
+    let problem = Problem::new(2, 2, 1).row_major("s", 2).row_major("d", 2);
+    let memory = |runtime: &Runtime| runtime.device().alloc_with(&[1; 16]).unwrap();
+    let (s, d, foreign) = (memory(&own), memory(&own), memory(&other));
+    let args = [Arg::new("s", &s), Arg::new("d", &d)];
+    let loaded = own.load(&own.kernels()[0]).unwrap();
+    own.device().launch(&loaded, &problem, &args).unwrap();
+    // A clone is the same device.
+    let clone = own.device().clone();
+    clone.launch(&loaded, &problem, &args).unwrap();
+    let elsewhere = other.device().launch(&loaded, &problem, &args);
+    let told = elsewhere.unwrap_err().to_string();
+    assert_eq!(told, "the kernel was loaded on another device");
+    let args = [Arg::new("s", &foreign), Arg::new("d", &d)];
+    let device = own.device();
+    for refused in [
+        device.launch(&loaded, &problem, &args).map(|_| ()),
+        device.download(&foreign).map(|_| ()),
+        device.upload(&foreign, 0, &[1]),
+        device.poison(&foreign),
+    ] {
+        assert!(matches!(refused, Err(Error::ForeignBuffer)), "{refused:?}");
+    }
+}
+
 #[test]
 fn a_refusal_names_itself_in_events_and_errors_alike() {
     let runtime = tabled(2);

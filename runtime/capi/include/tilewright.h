@@ -554,7 +554,8 @@ tw_status tw_function(const struct tw_runtime *runtime,
                       size_t function,
                       struct tw_function_info *info);
 
-// The kernel of that id, else the first whose id begins so, else the first of that spec.
+// The kernel of that id, else the first of the spec of that name, else the first whose id begins
+// so.
 tw_status tw_find(const struct tw_runtime *runtime, const char *name, size_t *kernel);
 
 // Chooses a kernel for a problem. A word is a spec's word (`gemm`), a spec's name, or the

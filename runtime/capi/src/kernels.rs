@@ -339,7 +339,8 @@ pub unsafe extern "C" fn tw_function(
     })
 }
 
-/// The kernel of that id, else the first whose id begins so, else the first of that spec.
+/// The kernel of that id, else the first of the spec of that name, else the first whose id begins
+/// so.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tw_find(
     runtime: *const tw_runtime,

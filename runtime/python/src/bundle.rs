@@ -216,7 +216,8 @@ impl PyBundle {
         self.runtime.bundle().provenance().ptxas.clone()
     }
 
-    /// The kernel of that id, else the first whose id begins so.
+    /// The kernel of that id, else the first of the spec of that name, else the first whose id
+    /// begins so.
     fn find(&self, name: &str) -> PyResult<PyKernel> {
         let kernel = self.runtime.named(name).map_err(raised)?;
         Ok(self.kernel_at(self.place(kernel)))

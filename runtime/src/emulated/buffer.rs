@@ -1,17 +1,20 @@
 //! Memory of the emulator, which knows what nobody has written yet.
 
+use std::fmt;
 use std::ops::Range;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::Error;
 use crate::launch::host;
 use crate::launch::info::POISON;
+use crate::observe::watch::Watch;
 
 /// Memory of the emulator, with the ranges nobody has written yet.
-#[derive(Debug)]
 pub struct EmulatedBuffer {
     content: Mutex<Content>,
     bytes: u64,
+    /// What the device that it was taken on shares with its clones.
+    owner: Arc<Watch>,
 }
 
 /// Its bytes, and which of them nobody has written.
@@ -21,8 +24,16 @@ pub(super) struct Content {
     pub undefined: Vec<Range<u64>>,
 }
 
+impl fmt::Debug for EmulatedBuffer {
+    /// Its size: the bytes may be many.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut told = f.debug_struct("EmulatedBuffer");
+        told.field("bytes", &self.bytes).finish_non_exhaustive()
+    }
+}
+
 impl EmulatedBuffer {
-    pub(crate) fn new(bytes: u64) -> Result<EmulatedBuffer, Error> {
+    pub(super) fn new(bytes: u64, owner: &Arc<Watch>) -> Result<EmulatedBuffer, Error> {
         let no_memory = |reason: String| Error::NoMemory { bytes, reason };
         host::check(bytes)?;
         let size = usize::try_from(bytes).map_err(|e| no_memory(e.to_string()))?;
@@ -38,11 +49,17 @@ impl EmulatedBuffer {
         Ok(EmulatedBuffer {
             content: Mutex::new(content),
             bytes,
+            owner: owner.clone(),
         })
     }
 
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Whether it was taken on the device of that watch.
+    pub(super) fn is_of(&self, device: &Arc<Watch>) -> bool {
+        Arc::ptr_eq(&self.owner, device)
     }
 
     /// The content; a thread that panicked while holding it left whole bytes behind.

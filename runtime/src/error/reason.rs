@@ -60,6 +60,7 @@ impl Refusal {
             | Refusal::TensorMap { .. } => "tensor_map",
             Refusal::NoBuffer { .. }
             | Refusal::ExtraBuffer { .. }
+            | Refusal::GivenTwice { .. }
             | Refusal::BufferTooSmall { .. } => "buffer",
             Refusal::WorkspaceTooSmall { .. } | Refusal::WorkspaceAlignment { .. } => "workspace",
             Refusal::Overlap { .. } | Refusal::MayOverlap { .. } => "overlap",
@@ -76,9 +77,14 @@ impl Refusal {
         match self {
             Refusal::Capability { needs, has, .. } => none().needs(needs).has(has),
             Refusal::Driver { needs, has } => none().needs(needs).has(has),
-            Refusal::Extent { name, value, most } => {
-                Reason::of(name).needs(format!("1 to {most}")).has(value)
-            }
+            Refusal::Extent {
+                name,
+                value,
+                least,
+                most,
+            } => Reason::of(name)
+                .needs(format!("{least} to {most}"))
+                .has(value),
             Refusal::ExtraExtent { name, value } => Reason::of(name).needs(1).has(value),
             Refusal::NoExtent { name } | Refusal::NoScalar { name } => Reason::of(name),
             Refusal::ExtraScalar { name } => Reason::of(name),
@@ -87,7 +93,8 @@ impl Refusal {
             Refusal::ExtraPromise { promise, known } => none().needs(known).has(promise),
             Refusal::CubinOnly { target } => none().needs(target),
             Refusal::NoStrides { operand } | Refusal::NoBuffer { operand } => Reason::of(operand),
-            Refusal::ExtraBuffer { operand } => Reason::of(operand),
+            Refusal::ExtraBuffer { operand, known } => Reason::of(operand).needs(known),
+            Refusal::GivenTwice { operand } => Reason::of(operand),
             Refusal::DType {
                 operand,
                 needs,

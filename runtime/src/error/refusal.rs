@@ -28,12 +28,14 @@ pub enum Refusal {
         has: u32,
     },
     /// An extent is outside what kernels take.
-    #[error("{name} is {value}; 1 to {most} is allowed")]
+    #[error("{name} is {value}; {least} to {most} is allowed")]
     Extent {
         /// Its name: `m`.
         name: String,
         /// The value given.
         value: i64,
+        /// The smallest one: 0 where the kernel then has nothing to do.
+        least: i64,
         /// The largest one.
         most: i64,
     },
@@ -105,7 +107,7 @@ pub enum Refusal {
         operand: String,
     },
     /// A tensor has another element type than the operand.
-    #[error("`{operand}` has elements of {has}; the kernel takes {needs}")]
+    #[error("`{operand}` has elements of {has}; the kernel takes {needs}{}", cast(*needs, has))]
     DType {
         /// The operand.
         operand: String,
@@ -116,8 +118,9 @@ pub enum Refusal {
     },
     /// A tensor has another number of axes than the operand.
     #[error(
-        "`{operand}` has the shape ({}); the kernel takes {needs} axes: {layout}",
-        joined(shape, ",")
+        "`{operand}` has the shape ({}); the kernel takes {needs} axes: {layout}{}",
+        joined(shape, ","),
+        flattened(operand, *needs, shape.len())
     )]
     Rank {
         /// The operand.
@@ -191,7 +194,7 @@ pub enum Refusal {
         /// Its strides.
         stride: Vec<i64>,
         /// What is wrong with them.
-        problem: &'static str,
+        problem: String,
     },
     /// The strides given do not have the form the kernel was made for.
     #[error("`{operand}` has strides ({given}); the kernel takes {layout}{way_out}")]
@@ -206,11 +209,11 @@ pub enum Refusal {
         way_out: String,
     },
     /// A recorded assumption does not hold.
-    #[error("it assumes {text}, which is {found} here ({reason}): {way_out}")]
+    #[error("it assumes {text}, and {found} ({reason}): {way_out}")]
     Assumption {
         /// The comparison.
         text: String,
-        /// Its sides' values.
+        /// Its names' values: `lda is 17`.
         found: String,
         /// Why the kernel needs it.
         reason: String,
@@ -264,10 +267,18 @@ pub enum Refusal {
         /// The operand.
         operand: String,
     },
-    /// A buffer was given for something that is no operand, or twice.
-    #[error("`{operand}` is no operand of the kernel, or is given twice")]
+    /// A buffer was given for something that is no operand.
+    #[error("`{operand}` is no operand of the kernel, which has {known}")]
     ExtraBuffer {
         /// The name given.
+        operand: String,
+        /// The kernel's operands: `a, b, d`.
+        known: String,
+    },
+    /// Two buffers were given for an operand.
+    #[error("`{operand}` is given twice: leave one out")]
+    GivenTwice {
+        /// The operand.
         operand: String,
     },
     /// A buffer ends before the operand does.
@@ -297,7 +308,10 @@ pub enum Refusal {
         address: u64,
     },
     /// An output shares memory with another operand.
-    #[error("`{output}` is written and shares memory with `{other}`: give them separate memory")]
+    #[error(
+        "`{output}` is written and shares memory with `{other}`: give them separate memory, or \
+         build a kernel that works in place, of a spec whose `{output}` has `over: {other}`"
+    )]
     Overlap {
         /// The operand that is written.
         output: String,
@@ -370,6 +384,24 @@ pub enum Refusal {
 fn joined(values: &[i64], between: &str) -> String {
     let values: Vec<String> = values.iter().map(i64::to_string).collect();
     values.join(between)
+}
+
+/// What makes so many axes of more.
+pub(crate) fn flattened(operand: &str, needs: usize, has: usize) -> String {
+    match needs > 0 && has > needs {
+        true => {
+            format!("; where the first ones lie without gaps, {operand}.flatten(0,-{needs}) does")
+        }
+        false => String::new(),
+    }
+}
+
+/// What makes elements of one type of another, of indices as they come.
+pub(crate) fn cast(needs: bundle::DType, has: &str) -> &'static str {
+    match (needs, has) {
+        (bundle::DType::S32, "s64") => " (`.int()` makes it so)",
+        _ => "",
+    }
 }
 
 fn instead(known: &str) -> String {

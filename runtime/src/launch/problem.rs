@@ -187,9 +187,11 @@ impl Problem {
                 continue;
             };
             if !(least..=MAX_EXTENT).contains(&value) {
+                let least = i64::from(!has_no_output(kernel, &env.with(name, 0)));
                 refusals.push(Refusal::Extent {
                     name: text.to_owned(),
                     value,
+                    least,
                     most: MAX_EXTENT,
                 });
             }

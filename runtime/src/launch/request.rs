@@ -5,7 +5,7 @@
 
 use tilewright_bundle::Kernel;
 
-use crate::error::Refusal;
+use crate::error::{Refusal, cast, flattened};
 use crate::launch::fit::View;
 use crate::launch::layout::{Extents, bind};
 use crate::launch::problem::Problem;
@@ -128,15 +128,24 @@ impl Request<'_> {
             };
             let (name, needs, has) = (&operand.name, operand.dtype, tensor.dtype);
             if !takes(needs, has) {
-                return Some(format!("its {name} is {needs}, not {has}"));
+                let cast = cast(needs, has.text());
+                return Some(format!("its {name} is {needs}, not {has}{cast}"));
             }
             // A packed operand lies in one axis.
             let (needs, packed) = match &operand.packed {
                 None => (operand.layout.rank(), ""),
                 Some(_) => (1, ", packed"),
             };
-            if needs != tensor.place.shape().len() {
-                return Some(format!("its {name} is {}{packed}", operand.layout));
+            let has = tensor.place.shape().len();
+            if needs != has {
+                let flat = match packed {
+                    "" => flattened(name, needs, has),
+                    _ => String::new(),
+                };
+                let layout = &operand.layout;
+                return Some(format!(
+                    "its {name} is {layout}{packed}, and what is given has {has} axes{flat}"
+                ));
             }
         }
         let given = |name: &str| self.operands.iter().any(|p| p.tensor.operand == name);

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use tilewright_bundle::{DType, Env, EvalError, Expr, Kernel, Name, Operand};
 
 use crate::error::Refusal;
+use crate::launch::fit::wrong_names;
 use crate::launch::layout::{Extents, dense_strides};
 use crate::launch::problem::{Problem, constants, is_extent};
 
@@ -66,8 +67,7 @@ pub fn problem_of(
     tensors: &[Described<'_>],
     given: &Problem,
 ) -> Result<Problem, Vec<Refusal>> {
-    let mut refusals = Vec::new();
-    unknown(kernel, tensors, &mut refusals);
+    let mut refusals = wrong_names(kernel, tensors.iter().map(|tensor| tensor.operand));
     let mut known = Known::of(kernel, given);
     let (mut placed, mut packed) = (Vec::new(), Vec::new());
     for operand in &kernel.semantics.operands {
@@ -131,17 +131,6 @@ pub fn takes(operand: DType, tensor: DType) -> bool {
     );
     let as_f32 = (operand, tensor) == (DType::TF32, DType::F32);
     operand == tensor || as_f32 || (is_bits && operand.bits() == tensor.bits())
-}
-
-/// Adds tensors that are no operand, and those given twice.
-fn unknown(kernel: &Kernel, tensors: &[Described<'_>], refusals: &mut Vec<Refusal>) {
-    for (at, tensor) in tensors.iter().enumerate() {
-        let known = kernel.semantics.operand(tensor.operand).is_some();
-        if !known || tensors[..at].iter().any(|t| t.operand == tensor.operand) {
-            let operand = tensor.operand.to_owned();
-            refusals.push(Refusal::ExtraBuffer { operand });
-        }
-    }
 }
 
 /// Values of extents, and where each comes from.

@@ -8,7 +8,7 @@ use crate::launch::request::Request;
 use crate::open::runtime::Runtime;
 use crate::select::candidates::{Candidates, only};
 use crate::select::explanation::Explanation;
-use crate::select::pick::Query;
+use crate::select::pick::{Query, unknown};
 use crate::select::table::Selection;
 
 impl Runtime {
@@ -17,18 +17,14 @@ impl Runtime {
         self.candidates().functions()
     }
 
-    /// The kernel of that id, else the first whose id begins so, else the first of that spec.
+    /// The kernel of that id, else the first of the spec of that name, else the first whose id
+    /// begins so.
     ///
     /// # Errors
     /// [`Error::UnknownKernel`] with the nearest name.
     pub fn named(&self, name: &str) -> Result<&Kernel, Error> {
-        let kernels = self.kernels();
-        let exact = kernels.iter().find(|kernel| kernel.id == name);
-        let begun = || kernels.iter().find(|kernel| kernel.id.starts_with(name));
-        match exact.or_else(begun) {
-            Some(kernel) => Ok(kernel),
-            None => self.find(name, None).map(|pick| pick.kernel),
-        }
+        let mut meant = self.bundle().named(name).into_iter();
+        meant.next().ok_or_else(|| unknown(self.bundle(), name))
     }
 
     /// The first kernel of each function that a word means: a spec's word, a spec's name, or the

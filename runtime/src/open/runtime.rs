@@ -154,7 +154,8 @@ impl Runtime {
         self.bundle.kernels()
     }
 
-    /// The kernel a name means: an id exactly, else the first of a spec that takes `problem`.
+    /// The kernel a name means: that of an id, else the first of a spec that takes `problem`, else
+    /// the first that does of those whose ids begin so.
     ///
     /// # Errors
     /// When no kernel has the name, or none with it takes the problem.

@@ -16,7 +16,7 @@ use crate::launch::info::DeviceInfo;
 use crate::launch::problem::Problem;
 use crate::launch::request::Request;
 use crate::select::explanation::{Answer, Chosen, Computed, Explanation, Tuned, Why};
-use crate::select::functions::{differing_types, told_apart};
+use crate::select::functions::{differing_types, first_of_each, told_apart};
 use crate::select::pick::{Query, Skip, after, among, misaligned};
 use crate::select::table::{Selection, Selector, Source, is_device};
 
@@ -252,18 +252,6 @@ fn measured(point: Option<&TunedPoint>, kernel: &Kernel) -> Option<f64> {
     choices
         .find(|choice| choice.kernel == kernel.id)
         .map(|choice| choice.us)
-}
-
-/// The first kernel of each function.
-fn first_of_each<'k>(kernels: impl Iterator<Item = &'k Kernel>) -> Vec<&'k Kernel> {
-    let mut found: Vec<&Kernel> = Vec::new();
-    for kernel in kernels {
-        let function = &kernel.semantics.function;
-        if !found.iter().any(|k| k.semantics.function == *function) {
-            found.push(kernel);
-        }
-    }
-    found
 }
 
 /// The one function that takes what is named for it; of several the one whose types are the very

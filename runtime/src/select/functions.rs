@@ -7,7 +7,7 @@ use tilewright_bundle::Kernel;
 use tilewright_formula::identity;
 
 /// Digits of a function's hash that are shown.
-const DIGITS: usize = 12;
+pub(crate) const DIGITS: usize = 12;
 
 /// The types of a kernel's operands and sums: `a=bf16 b=bf16 d=f32 sums=f32`.
 pub(crate) fn types(kernel: &Kernel) -> String {
@@ -17,6 +17,41 @@ pub(crate) fn types(kernel: &Kernel) -> String {
         .collect();
     all.extend(kernel.accumulator().map(|dtype| format!("sums={dtype}")));
     all.join(" ")
+}
+
+/// The first kernel of each function.
+pub(crate) fn first_of_each<'k>(kernels: impl Iterator<Item = &'k Kernel>) -> Vec<&'k Kernel> {
+    let mut found: Vec<&Kernel> = Vec::new();
+    for kernel in kernels {
+        let function = &kernel.semantics.function;
+        if !found.iter().any(|k| k.semantics.function == *function) {
+            found.push(kernel);
+        }
+    }
+    found
+}
+
+/// The types that each operand, and the sums, have in some kernels: `a=bf16 or f16`.
+pub(crate) fn types_of(kernels: &[&Kernel]) -> Vec<String> {
+    let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
+    for kernel in kernels {
+        let operands = kernel.semantics.operands.iter();
+        let operands = operands.map(|o| (o.name.as_str(), o.dtype));
+        let sums = kernel.accumulator().map(|dtype| ("sums", dtype));
+        for (name, dtype) in operands.chain(sums) {
+            let at = all.iter().position(|(known, _)| *known == name);
+            let at = at.unwrap_or_else(|| {
+                all.push((name, Vec::new()));
+                all.len() - 1
+            });
+            if let Some((_, types)) = all.get_mut(at).filter(|(_, t)| !t.contains(&dtype.text())) {
+                types.push(dtype.text());
+            }
+        }
+    }
+    let told = all.iter();
+    told.map(|(name, types)| format!("{name}={}", types.join(" or ")))
+        .collect()
 }
 
 /// Several functions, each of which one kernel is given, by word and types; those of the same word

@@ -16,7 +16,7 @@ use crate::error::{Error, Refusal};
 use crate::launch::fit::{alignment_bytes, fit};
 use crate::launch::info::DeviceInfo;
 use crate::launch::problem::Problem;
-use crate::select::functions::{told_apart, types};
+use crate::select::functions::{DIGITS, first_of_each, told_apart, types, types_of};
 
 /// What a caller wants computed, apart from the extents.
 ///
@@ -44,19 +44,26 @@ enum Wanted {
     Function(Sha256Hex),
 }
 
+impl Wanted {
+    /// The word, or the beginning of the hash.
+    fn short(&self) -> String {
+        match self {
+            Wanted::Default(word) => (*word).to_owned(),
+            Wanted::Function(hash) => {
+                let hash = hash.as_str();
+                hash.get(..DIGITS).unwrap_or(hash).to_owned()
+            }
+        }
+    }
+}
+
 impl std::fmt::Display for Query {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.wanted {
             Wanted::Default(word) => f.write_str(word)?,
             Wanted::Function(hash) => write!(f, "{hash}")?,
         }
-        for (operand, dtype) in &self.dtypes {
-            write!(f, " {operand}={dtype}")?;
-        }
-        match self.accumulator {
-            Some(dtype) => write!(f, " sums={dtype}"),
-            None => Ok(()),
-        }
+        f.write_str(&self.types())
     }
 }
 
@@ -122,6 +129,26 @@ impl Query {
     pub fn with_dtype(mut self, operand: &str, dtype: DType) -> Query {
         self.dtypes.push((operand.to_owned(), dtype));
         self
+    }
+
+    /// The types that it asks for, each behind a space: ` a=bf16 sums=f32`.
+    fn types(&self) -> String {
+        let dtypes = self.dtypes.iter();
+        let mut all: String = dtypes
+            .map(|(operand, dtype)| format!(" {operand}={dtype}"))
+            .collect();
+        if let Some(dtype) = self.accumulator {
+            all += &format!(" sums={dtype}");
+        }
+        all
+    }
+
+    /// Whether a kernel computes what is wanted, whatever its types.
+    fn computes(&self, kernel: &Kernel) -> bool {
+        match &self.wanted {
+            Wanted::Default(word) => kernel.default_of() == Some(word),
+            Wanted::Function(hash) => kernel.semantics.function == *hash,
+        }
     }
 
     pub(crate) fn matches(&self, kernel: &Kernel) -> bool {
@@ -222,14 +249,13 @@ pub(crate) fn among<'a>(
     addresses: &[(&str, u64)],
     code: impl Fn(&Kernel) -> Option<Refusal>,
 ) -> Result<Pick<'a>, Error> {
-    let candidates: Vec<&Kernel> = kernels.filter(|k| query.matches(k)).collect();
-    let mut functions: Vec<&Kernel> = Vec::new();
-    for kernel in &candidates {
-        let function = &kernel.semantics.function;
-        if !functions.iter().any(|k| k.semantics.function == *function) {
-            functions.push(kernel);
-        }
+    let all: Vec<&Kernel> = kernels.collect();
+    let matching = all.iter().filter(|k| query.matches(k));
+    let candidates: Vec<&Kernel> = matching.copied().collect();
+    if candidates.is_empty() {
+        return Err(none_like(&all, query));
     }
+    let functions = first_of_each(candidates.iter().copied());
     if functions.len() > 1 {
         return Err(Error::Ambiguous {
             functions: told_apart(&functions),
@@ -241,6 +267,40 @@ pub(crate) fn among<'a>(
         _ => query.to_string(),
     };
     first_that_fits(candidates, &wanted, problem, device, addresses, code)
+}
+
+/// Functions that are told of at most where none is the one that is wanted.
+const MOST_TOLD: usize = 8;
+
+/// The error of a query that no kernel answers: which types the kernels of its function have, or
+/// which functions there are.
+fn none_like(all: &[&Kernel], query: &Query) -> Error {
+    let of_function: Vec<&Kernel> = all.iter().filter(|k| query.computes(k)).copied().collect();
+    if let Some(kernel) = of_function.first() {
+        let word = &kernel.kernel;
+        return Error::NothingFits {
+            wanted: format!("{word}{}", query.types()),
+            skips: vec![format!(
+                "its {word} kernels have {}",
+                types_of(&of_function).join(", ")
+            )],
+        };
+    }
+    let functions = first_of_each(all.iter().copied());
+    let mut told = told_apart(&functions);
+    let more = told.len().saturating_sub(MOST_TOLD);
+    told.truncate(MOST_TOLD);
+    if more > 0 {
+        told.push(format!("and {more} more"));
+    }
+    let skip = match told.is_empty() {
+        true => "it has no kernel at all".to_owned(),
+        false => format!("it computes {}", told.join("; ")),
+    };
+    Error::NothingFits {
+        wanted: format!("{}{}", query.wanted.short(), query.types()),
+        skips: vec![skip],
+    }
 }
 
 /// The longest rows that a kernel folds; none where it folds nothing.
@@ -327,8 +387,9 @@ pub(crate) fn misaligned(kernel: &Kernel, addresses: &[(&str, u64)]) -> Vec<Refu
     refusals
 }
 
-/// The kernel a name means: an id exactly, else the first of a spec that takes `problem`, or the
-/// first of the spec when no problem is given.
+/// The kernel a name means: that of an id, whatever the problem; else the first that takes
+/// `problem` of the spec of that name, else of those whose ids begin so, or simply the first when
+/// no problem is given.
 ///
 /// # Errors
 /// [`Error::UnknownKernel`] with the nearest name, or [`Error::NothingFits`].
@@ -344,18 +405,19 @@ pub fn find<'a>(
             skips: Vec::new(),
         });
     }
-    let of_spec: Vec<&Kernel> = bundle.kernels().iter().filter(|k| k.spec == name).collect();
-    match (of_spec.first(), problem) {
+    let meant = bundle.named(name);
+    match (meant.first(), problem) {
         (None, _) => Err(unknown(bundle, name)),
         (Some(kernel), None) => Ok(Pick {
             kernel,
             skips: Vec::new(),
         }),
-        (Some(_), Some(problem)) => first_that_fits(of_spec, name, problem, device, &[], |_| None),
+        (Some(_), Some(problem)) => first_that_fits(meant, name, problem, device, &[], |_| None),
     }
 }
 
-fn unknown(bundle: &Bundle, name: &str) -> Error {
+/// The error of a name that means no kernel.
+pub(crate) fn unknown(bundle: &Bundle, name: &str) -> Error {
     let names = bundle
         .kernels()
         .iter()

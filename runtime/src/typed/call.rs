@@ -14,7 +14,7 @@ use crate::error::{Error, Refusal, refused};
 use crate::launch::fit::LaunchReport;
 use crate::launch::layout::Extents;
 use crate::launch::minimal_strides::without_gaps;
-use crate::launch::problem::Problem;
+use crate::launch::problem::{MAX_EXTENT, Problem};
 use crate::launch::request::{Placed, Request};
 use crate::launch::tensors::Described;
 use crate::open::runtime::Runtime;
@@ -30,6 +30,8 @@ use crate::typed::operand::{Given, In, Memory, Out, Packed};
 pub struct Call<'a> {
     function: Sha256Hex,
     problem: Problem,
+    /// Extents beyond what a problem holds.
+    beyond: Vec<(&'static str, usize)>,
     operands: Vec<(&'static str, Given<'a>)>,
 }
 
@@ -39,6 +41,7 @@ impl<'a> Call<'a> {
         Call {
             function: Sha256Hex::from_text(function),
             problem: Problem::default(),
+            beyond: Vec::new(),
             operands: Vec::new(),
         }
     }
@@ -46,8 +49,10 @@ impl<'a> Call<'a> {
     /// The same with this extent.
     #[must_use]
     pub fn extent(mut self, name: &'static str, extent: usize) -> Call<'a> {
-        let extent = i64::try_from(extent).unwrap_or(i64::MAX);
-        self.problem = self.problem.with_extent(name, extent);
+        match i64::try_from(extent) {
+            Ok(extent) => self.problem = self.problem.with_extent(name, extent),
+            Err(_) => self.beyond.push((name, extent)),
+        }
         self
     }
 
@@ -191,6 +196,11 @@ impl<'a> Call<'a> {
             function: self.function.to_string(),
             known: runtime.kernels().len(),
         })?;
+        if let Some((name, extent)) = self.beyond.first() {
+            return Err(Error::Request(format!(
+                "{name} is {extent}; {MAX_EXTENT} is the most that kernels count to"
+            )));
+        }
         let mut refusals = Vec::new();
         for operand in &kernel.semantics.operands {
             let mut given = self.operands.iter();

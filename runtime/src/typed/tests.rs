@@ -191,3 +191,22 @@ fn a_packed_operand_is_taken_as_it_was_packed() {
         .unwrap();
     assert_eq!(d, numbers(2 * 6));
 }
+
+#[test]
+fn an_extent_beyond_all_is_told_as_it_was_given() {
+    let (runtime, function) = runtime(copy_kernel("copy_f32@plain-1"), COPY);
+    let (s, mut d) = (numbers(8), vec![0.0f32; 8]);
+    let call = Call::new(&function).extent("m", usize::MAX).extent("n", 8);
+    let call = call.input::<f32, 2>("s", In::from(&s));
+    let call = call.output::<f32, 2>("d", Out::from(&mut d));
+    let told = call.launch(&runtime).unwrap_err().to_string();
+    let wanted = format!("m is {}; 2147483647 is the most", usize::MAX);
+    assert!(told.starts_with(&wanted), "{told}");
+}
+
+#[test]
+fn an_array_prints_its_size_and_not_its_bytes() {
+    let array = Array::from_slice(&Device::emulator(), &[1.0f32; 4096]).unwrap();
+    let text = format!("{array:?}");
+    assert!(text.len() < 1000 && text.contains("bytes: 16384"), "{text}");
+}

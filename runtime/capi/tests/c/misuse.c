@@ -278,7 +278,7 @@ static void descriptors(const tw_runtime *runtime) {
 
 static void refusals(const char *path, const tw_runtime *runtime) {
     WRONG(operands[2].name = "e", TW_ERROR_REFUSED, "no buffer was given for `d`");
-    WRONG(operands[2].name = "a", TW_ERROR_REFUSED, "`a` is no operand");
+    WRONG(operands[2].name = "a", TW_ERROR_REFUSED, "`a` is given twice");
     WRONG(problem.operand_count = 2, TW_ERROR_REFUSED, "no buffer was given for `d`");
     WRONG(operands[0].dtype_bits = 64, TW_ERROR_REFUSED, "the kernel takes f32");
     WRONG(operands[0].bytes = 255, TW_ERROR_REFUSED, "needs 256 bytes from its offset");

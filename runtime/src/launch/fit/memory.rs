@@ -11,20 +11,34 @@ use crate::launch::tensor_map::{PlacedMap, TENSOR_UNIT_BYTES, TensorMap};
 /// Checks that there is memory for each operand, once, and for nothing else.
 pub(super) fn check_names(kernel: &Kernel, views: &[View<'_>], refusals: &mut Vec<Refusal>) {
     let operands = &kernel.semantics.operands;
-    for (at, view) in views.iter().enumerate() {
-        let known = operands.iter().any(|o| o.name == view.operand);
-        if !known || views[..at].iter().any(|v| v.operand == view.operand) {
-            refusals.push(Refusal::ExtraBuffer {
-                operand: view.operand.to_owned(),
-            });
-        }
-    }
+    let names = views.iter().map(|view| view.operand);
+    refusals.extend(wrong_names(kernel, names));
     let given = |name: &str| views.iter().any(|view| view.operand == name);
     for operand in operands.iter().filter(|one| !given(&one.name)) {
         refusals.push(Refusal::NoBuffer {
             operand: operand.name.clone(),
         });
     }
+}
+
+/// What is wrong with the names that memory is given for: no operand's, or one of them twice.
+pub(crate) fn wrong_names<'v>(
+    kernel: &Kernel,
+    names: impl Iterator<Item = &'v str> + Clone,
+) -> Vec<Refusal> {
+    let mut refusals = Vec::new();
+    for (at, name) in names.clone().enumerate() {
+        let operand = name.to_owned();
+        if kernel.semantics.operand(name).is_none() {
+            let operands = kernel.semantics.operands.iter();
+            let known: Vec<&str> = operands.map(|one| one.name.as_str()).collect();
+            let known = known.join(", ");
+            refusals.push(Refusal::ExtraBuffer { operand, known });
+        } else if names.clone().take(at).any(|before| before == name) {
+            refusals.push(Refusal::GivenTwice { operand });
+        }
+    }
+    refusals
 }
 
 /// Checks size, alignment and overlap of the memory given for each operand.

@@ -9,16 +9,17 @@ mod numbers;
 mod memory;
 mod promise;
 mod values;
+mod way_out;
 
 use std::sync::Arc;
 
 use tilewright_bundle::{
-    Assumption, Condition, Env, Expr, Kernel, LaunchAbi, Name, NameKind, Operand, OperandLayout,
-    ParamValue, Scalar,
+    Assumption, Env, Kernel, LaunchAbi, Name, NameKind, Operand, ParamValue, Scalar,
 };
 
 pub(crate) use code::{cubin_fits, other_params, runs_on};
 pub use memory::alignment_bytes;
+pub(crate) use memory::wrong_names;
 use numbers::put;
 pub use numbers::{Launch, LaunchPart, LaunchReport, View};
 pub(crate) use promise::is_promise;
@@ -27,11 +28,12 @@ pub(crate) use values::range_of;
 
 use crate::error::{Refusal, Work};
 use crate::launch::info::DeviceInfo;
-use crate::launch::layout::{Extents, bind, named_strides, strides_refused};
+use crate::launch::layout::{Extents, bind, strides_refused};
 use crate::launch::problem::{Problem, constants, has_no_output};
 use crate::launch::reorder;
 use crate::launch::tensor_map::strides_fit;
 use values::{integers, sizes, tensor_maps, workspace};
+use way_out::{found, way_out};
 
 /// A kernel that takes a problem: names bound, operands with extents.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -226,92 +228,20 @@ fn assumptions(kernel: &Kernel, problem: &Problem, env: &Env, refusals: &mut Vec
                 continue;
             }
         };
-        match (expr.holds(env), expr.sides(env)) {
-            (Ok(true), _) => {}
-            (Ok(false), Ok((a, b))) => refusals.push(Refusal::Assumption {
+        match expr.holds(env) {
+            Ok(true) => {}
+            Ok(false) => refusals.push(Refusal::Assumption {
                 text: expr.text().to_owned(),
-                found: found(kernel, expr, env, [a, b]),
+                found: found(kernel, expr, env),
                 reason: reason.clone(),
                 way_out: way_out(kernel, expr, env),
             }),
-            (Err(error), _) | (_, Err(error)) => refusals.push(Refusal::Expression {
+            Err(error) => refusals.push(Refusal::Expression {
                 what: format!("assumption {}", expr.text()),
                 error,
             }),
         }
     }
-}
-
-/// What the sides of an assumption are, with the number that a remainder is of.
-fn found(kernel: &Kernel, expr: &Condition, env: &Env, [a, b]: [i64; 2]) -> String {
-    let divided = || {
-        let (name, _) = expr.text().split_once(" % ")?;
-        let value = env.get(kernel.names.find(name)?)?;
-        Some(format!("{a} against {b}, as {name} is {value}"))
-    };
-    divided().unwrap_or_else(|| format!("{a} against {b}"))
-}
-
-/// The operand that has that as a stride.
-fn strided_by<'k>(kernel: &'k Kernel, name: &str) -> Option<&'k Operand> {
-    let is_it = |expr: &Expr| expr.text() == name;
-    let mut operands = kernel.semantics.operands.iter();
-    operands.find(|operand| operand.layout.stride.iter().any(is_it))
-}
-
-/// The layout of the operand that has a stride of that name, with any strides.
-fn any_strides(kernel: &Kernel, name: &str) -> Option<String> {
-    let operand = strided_by(kernel, name)?;
-    let texts = |exprs: &[Expr]| {
-        let texts = exprs.iter().map(|expr| match expr.text() {
-            "1" => "s".to_owned(),
-            text => text.to_owned(),
-        });
-        texts.collect::<Vec<_>>().join(",")
-    };
-    let OperandLayout { shape, stride, .. } = &operand.layout;
-    let modes: Vec<&str> = shape.iter().map(Expr::text).collect();
-    Some(format!("({}):({})", modes.join(","), texts(stride)))
-}
-
-/// What to do where an assumption does not hold: a stride that is no multiple of what it has to be
-/// may be padded; for all else there are kernels that do not assume it, or may be.
-fn way_out(kernel: &Kernel, expr: &Condition, env: &Env) -> String {
-    const BUILD: &str = "build a kernel that does not assume it";
-    let one_more = |name: &str| match any_strides(kernel, name) {
-        Some(layout) => format!("{BUILD}, of a spec with any strides, `{layout}`"),
-        None => BUILD.to_owned(),
-    };
-    let padded = || {
-        let (name, multiple) = expr.text().strip_suffix(" == 0")?.split_once(" % ")?;
-        let multiple: i64 = multiple.parse().ok().filter(|multiple| *multiple > 0)?;
-        let known = kernel.names.find(name)?;
-        let above = env.get(known)?.checked_add(multiple - 1)?;
-        let next = above - above.rem_euclid(multiple);
-        if kernel.names.kind(known) == Some(NameKind::Stride) {
-            return Some(format!("pad {name} to {next}, or {}", one_more(name)));
-        }
-        // An extent that rows are apart as well.
-        let operand = strided_by(kernel, name)?;
-        let named = named_strides(operand)?;
-        Some(format!(
-            "name the strides of `{}` in the spec, `{named}`, and pad that to {next}, or {BUILD}",
-            operand.name
-        ))
-    };
-    let longer = || {
-        let (mode, most) = expr.text().split_once(" <= ")?;
-        most.parse::<i64>().ok()?;
-        let is_extent = kernel.names.kind(kernel.names.find(mode)?) == Some(NameKind::Extent);
-        is_extent.then(|| {
-            format!(
-                "{BUILD}, of a spec with a longer cta_tile along {mode} or with `scheduler: {{ \
-                 passes: many }}`"
-            )
-        })
-    };
-    let told = padded().or_else(longer);
-    told.unwrap_or_else(|| BUILD.to_owned())
 }
 
 /// Whether the kernel takes the value of `name` as far as the names bound in `env` tell: every

@@ -277,7 +277,7 @@ pub(crate) fn bind(operand: &Operand, given: &[i64], env: &mut Env) -> Result<Ex
         return Err(strides_refused(
             operand,
             &extents,
-            "strides must be positive",
+            &not_positive(operand, &extents),
         ));
     }
     if extents.span_elems().is_none() {
@@ -309,13 +309,35 @@ pub(crate) fn named_strides(operand: &Operand) -> Option<String> {
     (all > 0).then(|| format!("({}):({})", modes.join(","), strides.join(",")))
 }
 
+/// That strides are not positive, and what to do with those that repeat elements.
+fn not_positive(operand: &Operand, extents: &Extents) -> String {
+    let text = "strides must be positive";
+    if extents.stride().iter().any(|stride| *stride < 0) || operand.role.is_written() {
+        return text.to_owned();
+    }
+    let OperandLayout { shape, stride, .. } = &operand.layout;
+    let shape: Vec<&str> = shape.iter().map(Expr::text).collect();
+    let stride = stride.iter().zip(extents.axes());
+    let stride = stride.map(|(expr, (extent, stride))| match extent > 1 && stride == 0 {
+        true => "0",
+        false => expr.text(),
+    });
+    let stride: Vec<&str> = stride.collect();
+    format!(
+        "{text}: give a copy that repeats nothing (`.contiguous()`), or build a kernel of a spec \
+         that says so, `({}):({})`",
+        shape.join(","),
+        stride.join(",")
+    )
+}
+
 /// Why an operand's strides are refused.
-pub fn strides_refused(operand: &Operand, extents: &Extents, problem: &'static str) -> Refusal {
+pub fn strides_refused(operand: &Operand, extents: &Extents, problem: &str) -> Refusal {
     Refusal::Strides {
         operand: operand.name.clone(),
         shape: extents.shape().to_vec(),
         stride: extents.stride().to_vec(),
-        problem,
+        problem: problem.to_owned(),
     }
 }
 

@@ -107,9 +107,17 @@ fn strides_of_single_elements_match_anything() {
 #[test]
 fn bad_strides_are_refused() {
     let refused = bound("(m,k):(lda,1)", FIVE, &[0, 1]).unwrap_err();
+    let text = "`a` has strides (0,1) for 5x7: strides must be positive";
+    assert_eq!(refused.to_string(), text);
+    // What is read may be repeated by a spec that says so.
+    let mut kernel = kernel("(m,k):(lda,1)");
+    kernel.semantics.operands[0].role = Role::In;
+    let mut env = env(&kernel, 5, 6, 7);
+    let refused = bind(&kernel.semantics.operands[0], &[0, 1], &mut env).unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "`a` has strides (0,1) for 5x7: strides must be positive"
+        "`a` has strides (0,1) for 5x7: strides must be positive: give a copy that repeats nothing \
+         (`.contiguous()`), or build a kernel of a spec that says so, `(m,k):(0,1)`"
     );
     assert!(bound("(m,k):(lda,1)", FIVE, &[i64::MAX, 1]).is_err());
 }

@@ -1,7 +1,7 @@
 //! Choices by a word, and their reasons.
 #![allow(clippy::unwrap_used)]
 
-use tilewright_bundle::{DType, TunedDevice, TunedPoint};
+use tilewright_bundle::{DType, Sha256Hex, TunedDevice, TunedPoint};
 use tilewright_fixture::{GEMM, bundle, bundle_of, choice, gemm_kernel, picky_gemm, table, tuned};
 
 use super::*;
@@ -62,7 +62,7 @@ fn what_is_passed_over_has_its_reason() {
     let chosen = "chosen: gemm_f32@plain-2 (untuned): the bundle has no tuning table of the \
                   function: the first kernel of the bundle that fits";
     assert_eq!(lines[2], chosen, "{text}");
-    let picky = "refused: gemm_f32@picky-1: it assumes lda % 8 == 0, which is 1 against 0";
+    let picky = "refused: gemm_f32@picky-1: it assumes lda % 8 == 0, and lda is 17";
     assert!(lines[3].starts_with(picky), "{text}");
     assert!(text.contains("fits: gemm_f32_tn@hopper-1: "), "{text}");
     let aligned = explained("gemm", &gemm(DType::F32, 16));
@@ -269,4 +269,55 @@ fn a_gpu_that_is_not_here_has_its_own_choice() {
     );
     assert_eq!(json["others"][0]["why"], "refused", "{json}");
     assert_eq!(json["others"][0]["refusals"][0]["kind"], "cubin_only");
+}
+
+#[test]
+fn the_name_of_a_spec_means_no_other_spec_that_begins_so() {
+    let ids = ["gemm2@s2-0a", "gemm@s1-0b", "gemm@s2-0c"];
+    let of_ids = ids.map(|id| (gemm_kernel(id), GEMM));
+    let runtime = Runtime::new(bundle_of(of_ids), Device::emulator());
+    let problem = Problem::new(4, 5, 16);
+    let problem = problem.row_major("a", 16).row_major("b", 16);
+    let problem = problem.row_major("d", 5);
+    for (name, id) in [
+        ("gemm", "gemm@s1-0b"),
+        ("gemm@s2", "gemm@s2-0c"),
+        ("gemm2", "gemm2@s2-0a"),
+        ("gem", ids[0]),
+        ("gemm@s2-0c", "gemm@s2-0c"),
+    ] {
+        assert_eq!(runtime.named(name).unwrap().id, id, "{name}");
+        let found = runtime.find(name, Some(&problem)).unwrap();
+        assert_eq!(found.kernel.id, id, "{name}");
+    }
+    let unknown = runtime.named("hemm").unwrap_err();
+    assert!(matches!(unknown, Error::UnknownKernel { .. }), "{unknown}");
+}
+
+#[test]
+fn a_query_that_no_kernel_answers_says_what_there_is() {
+    let runtime = Runtime::new(bundle(), Device::emulator());
+    let told = |query: Query| {
+        let problem = Problem::new(4, 5, 16);
+        let picked = runtime.pick(&query, &problem, &[]).map(|_| ());
+        let selected = runtime.select(&query, &problem, &[]).map(|_| ());
+        let told = selected.unwrap_err().to_string();
+        assert_eq!(picked.unwrap_err().to_string(), told);
+        told
+    };
+    let halves = Query::gemm().with_dtype("a", DType::F16);
+    let wanted = "no gemm a=f16 kernel of the bundle can run this problem: its gemm kernels have \
+                  a=f32, b=f32, d=f32, sums=f32";
+    assert_eq!(told(halves), wanted);
+    let kernel = runtime.named("copy_f32").unwrap();
+    let like = Query::like(kernel).with_dtype("s", DType::BF16);
+    let wanted = "no copy s=bf16 kernel of the bundle can run this problem: its copy kernels have \
+                  s=f32, d=f32";
+    assert_eq!(told(like), wanted);
+    let unknown = told(Query::function(Sha256Hex::of(b"another")));
+    assert!(
+        unknown.contains(": it computes copy s=f32 d=f32 (copy_f32"),
+        "{unknown}"
+    );
+    assert!(unknown.contains("; gemm a=f32 b=f32 d=f32"), "{unknown}");
 }

@@ -1,0 +1,199 @@
+//! What to do where an assumption of a kernel does not hold: another number, or another kernel.
+
+use tilewright_bundle::{Assumption, Condition, Env, Expr, Kernel, Name, NameKind, Operand};
+
+use crate::launch::layout::named_strides;
+
+const BUILD: &str = "build a kernel that does not assume it";
+
+/// The names of an assumption with their values: `lda is 17`.
+pub(super) fn found(kernel: &Kernel, expr: &Condition, env: &Env) -> String {
+    let mut told: Vec<String> = Vec::new();
+    for name in expr.names() {
+        if let Some(value) = env.get(name) {
+            let one = format!("{} is {value}", kernel.names.text(name));
+            if !told.contains(&one) {
+                told.push(one);
+            }
+        }
+    }
+    match told.is_empty() {
+        true => "it does not hold".to_owned(),
+        false => told.join(", "),
+    }
+}
+
+/// A stride that is no multiple of what it has to be may be padded; for all else there are kernels
+/// that do not assume it, or may be.
+pub(super) fn way_out(kernel: &Kernel, expr: &Condition, env: &Env) -> String {
+    let told = padded(kernel, expr, env).or_else(|| longer(kernel, expr));
+    told.unwrap_or_else(|| BUILD.to_owned())
+}
+
+fn padded(kernel: &Kernel, expr: &Condition, env: &Env) -> Option<String> {
+    let (name, multiple) = multiple_of(expr)?;
+    let known = kernel.names.find(name)?;
+    // An operand whose stride it is, or an extent that its rows are apart as well.
+    let operand = strided_by(kernel, name);
+    if kernel.names.kind(known) == Some(NameKind::Stride) {
+        let pads = operand.map(|operand| pads(kernel, operand, known, env));
+        let next = || Some(vec![(name, next_multiple(env.get(known)?, multiple)?)]);
+        let pads = pads.flatten().or_else(next)?;
+        let pads = pads.iter().map(|(name, to)| format!("{name} to {to}"));
+        let pads = pads.collect::<Vec<_>>().join(" and with it ");
+        let any = operand.and_then(|operand| any_strides(kernel, operand));
+        let any = any.map_or_else(String::new, |layout| {
+            format!(", of a spec with any strides, `{layout}`")
+        });
+        return Some(format!("pad {pads}, or {BUILD}{any}"));
+    }
+    let (operand, next) = (operand?, next_multiple(env.get(known)?, multiple)?);
+    let named = named_strides(operand)?;
+    Some(format!(
+        "name the strides of `{}` in the spec, `{named}`, and pad that to {next}, or {BUILD}",
+        operand.name
+    ))
+}
+
+fn longer(kernel: &Kernel, expr: &Condition) -> Option<String> {
+    let (mode, most) = expr.text().split_once(" <= ")?;
+    most.parse::<i64>().ok()?;
+    let is_extent = kernel.names.kind(kernel.names.find(mode)?) == Some(NameKind::Extent);
+    is_extent.then(|| {
+        format!(
+            "{BUILD}, of a spec with a longer cta_tile along {mode} or with `scheduler: {{ \
+             passes: many }}`"
+        )
+    })
+}
+
+/// `lda % 8 == 0`: the name, and what it has to be a multiple of.
+fn multiple_of(expr: &Condition) -> Option<(&str, i64)> {
+    let (name, multiple) = expr.text().strip_suffix(" == 0")?.split_once(" % ")?;
+    let multiple = multiple.parse().ok().filter(|multiple| *multiple > 0)?;
+    Some((name, multiple))
+}
+
+fn next_multiple(value: i64, multiple: i64) -> Option<i64> {
+    let above = value.checked_add(multiple - 1)?;
+    Some(above - above.rem_euclid(multiple))
+}
+
+/// The operand that has that as a stride.
+fn strided_by<'k>(kernel: &'k Kernel, name: &str) -> Option<&'k Operand> {
+    let is_it = |expr: &Expr| expr.text() == name;
+    let mut operands = kernel.semantics.operands.iter();
+    operands.find(|operand| operand.layout.stride.iter().any(is_it))
+}
+
+/// An axis of an operand.
+struct Axis {
+    name: Option<Name>,
+    extent: i64,
+    stride: i64,
+}
+
+/// What the stride of that name is padded to, and each outer stride of the operand that has to grow
+/// with it so that no elements come to share an address. What elements share already stays so.
+fn pads<'k>(
+    kernel: &'k Kernel,
+    operand: &Operand,
+    wanted: Name,
+    env: &Env,
+) -> Option<Vec<(&'k str, i64)>> {
+    let mut axes = Vec::new();
+    for (extent, stride) in operand.layout.shape.iter().zip(&operand.layout.stride) {
+        axes.push(Axis {
+            name: stride.single_name(),
+            extent: extent.eval(env).ok()?.max(1),
+            stride: stride.eval(env).ok()?,
+        });
+    }
+    axes.sort_by_key(|axis| axis.stride);
+    let (mut before, mut after) = (Inner::NONE, Inner::NONE);
+    let mut pads = Vec::new();
+    for axis in axes {
+        let least = match axis.stride {
+            stride if stride >= before.rows => stride.max(after.rows),
+            stride if stride >= before.span => stride.max(after.span),
+            stride => stride,
+        };
+        let name = axis
+            .name
+            .filter(|name| kernel.names.kind(*name) == Some(NameKind::Stride));
+        let padded = match name {
+            Some(name) => next_multiple(least, multiple(kernel, name))?,
+            None => axis.stride,
+        };
+        let own = next_multiple(axis.stride, name.map_or(1, |name| multiple(kernel, name)))?;
+        match name {
+            Some(name) if name == wanted => pads.push((kernel.names.text(name), padded)),
+            Some(name) if !pads.is_empty() && padded != own => {
+                pads.push((kernel.names.text(name), padded));
+            }
+            _ => {}
+        }
+        before = before.with(axis.extent, axis.stride)?;
+        after = after.with(axis.extent, padded)?;
+    }
+    (!pads.is_empty()).then_some(pads)
+}
+
+/// How far the axes of smaller strides reach.
+#[derive(Clone, Copy)]
+struct Inner {
+    /// Elements of whole rows: what a stride is that leaves no gap.
+    rows: i64,
+    /// Elements from the first to behind the last.
+    span: i64,
+}
+
+impl Inner {
+    const NONE: Inner = Inner { rows: 1, span: 1 };
+
+    fn with(self, extent: i64, stride: i64) -> Option<Inner> {
+        Some(Inner {
+            rows: self.rows.max(extent.checked_mul(stride)?),
+            span: self.span.checked_add((extent - 1).checked_mul(stride)?)?,
+        })
+    }
+}
+
+/// What a stride has to be a multiple of: the largest number that an assumption names; they are
+/// powers of two.
+fn multiple(kernel: &Kernel, name: Name) -> i64 {
+    let assumed = kernel.assumptions.iter().filter_map(|one| match one {
+        Assumption::Expr { expr, .. } => multiple_of(expr),
+        _ => None,
+    });
+    let text = kernel.names.text(name);
+    let of_name = assumed.filter(|(known, _)| *known == text);
+    of_name.map(|(_, multiple)| multiple).max().unwrap_or(1)
+}
+
+/// The layout of an operand with any strides: a name of its own for each that is 1.
+fn any_strides(kernel: &Kernel, operand: &Operand) -> Option<String> {
+    let operands = kernel.semantics.operands.iter();
+    let mut taken: Vec<String> = operands.map(|one| one.name.clone()).collect();
+    let is_taken = |name: &str, taken: &[String]| {
+        kernel.names.find(name).is_some() || taken.iter().any(|one| one == name)
+    };
+    let mut strides = Vec::new();
+    for expr in &operand.layout.stride {
+        if expr.text() != "1" {
+            strides.push(expr.text().to_owned());
+            continue;
+        }
+        let plain = format!("s{}", operand.name);
+        let numbered = (0..).map(|at: u32| format!("{plain}{at}"));
+        let mut names = std::iter::once(plain.clone()).chain(numbered);
+        let free = names.find(|name| !is_taken(name, &taken))?;
+        taken.push(free.clone());
+        strides.push(free);
+    }
+    let modes: Vec<&str> = operand.layout.shape.iter().map(Expr::text).collect();
+    Some(format!("({}):({})", modes.join(","), strides.join(",")))
+}
+
+#[cfg(test)]
+mod tests;

@@ -165,7 +165,8 @@ pub struct Run {
     /// The bundle.
     #[command(flatten)]
     pub source: bundle::Source,
-    /// The kernel's id or a beginning of it; of several, the first that takes the problem
+    /// The kernel's id, its spec's name or a beginning of an id; of several, the first that takes
+    /// the problem
     pub kernel: String,
     /// The problem to run.
     #[command(flatten)]
@@ -250,7 +251,7 @@ pub struct Bench {
     /// The bundle.
     #[command(flatten)]
     pub source: bundle::Source,
-    /// Only the kernels whose name starts so
+    /// Only the kernel of this id, else those of this spec, else those whose id starts so
     #[arg(long, value_name = "K")]
     pub kernel: Vec<String>,
     /// Products to measure, m by n by k or as `m=4096,n=512,k=64`, rows without gaps; behind a
@@ -293,7 +294,7 @@ pub struct Pack {
     /// The bundle.
     #[command(flatten)]
     pub source: bundle::Source,
-    /// The kernel's id or a beginning of it; several must agree on the order
+    /// The kernel's id, its spec's name or a beginning of an id; several must agree on the order
     pub kernel: String,
     /// The operand: `b`
     pub operand: String,

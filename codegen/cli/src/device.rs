@@ -32,6 +32,21 @@ pub fn open_checked(asked: Option<args::Device>, sanitize: Sanitize) -> Result<D
     }
 }
 
+/// The GPU, unless the emulator was asked for by name: what is measured there is no time.
+pub fn open_measuring(asked: Option<args::Device>) -> Result<Device, Failure> {
+    match asked {
+        Some(_) => open(asked),
+        None => Device::cuda(0).map_err(|error| match error {
+            Error::NoDriver | Error::NoDevice { .. } => Failure::CouldNotRun(
+                "there is no GPU here, and the emulator measures no time: run it where a GPU is; \
+                 --device emulator ranks small problems by the instructions that they execute"
+                    .to_owned(),
+            ),
+            other => Failure::could_not_run(other),
+        }),
+    }
+}
+
 /// The emulator, which counts what each instruction does.
 ///
 /// # Errors

@@ -46,7 +46,8 @@ pub struct Show {
     /// The bundle, and how to print
     #[command(flatten)]
     pub shown: Shown,
-    /// Only the kernels whose name starts so, in full: operands, launch, parameters, assumptions
+    /// Only the kernel of this id, else those of this spec, else those whose id starts so; in full:
+    /// operands, launch, parameters, assumptions
     #[arg(long, value_name = "K")]
     pub kernel: Vec<String>,
 }
@@ -139,7 +140,7 @@ pub struct Split {
     /// Write the kernels that a GPU of this architecture runs: sm_90
     #[arg(long, value_name = "ARCH")]
     pub arch: Option<Arch>,
-    /// Write the kernels whose name starts so
+    /// Write the kernel of this id, else those of this spec, else those whose id starts so
     #[arg(long, value_name = "K")]
     pub kernel: Vec<String>,
     /// With --by the folder of the parts, else the bundle to write: one file if it ends in .zip

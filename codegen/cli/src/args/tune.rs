@@ -25,7 +25,8 @@ mode, device and driver is not done again.
 The output is the same bundle with a `tuning.json`: of each problem the fastest kernels. At run time
 a problem that was measured gets its fastest, another one that of the nearest measured problem.
 
-On the emulator time is the number of executed instructions, and nothing stands beside it.";
+With `--device emulator`, to try the command on small problems, time is the number of executed
+instructions, and nothing stands beside it.";
 
 /// `tune`.
 #[derive(Debug, Args)]
@@ -34,7 +35,7 @@ pub struct Tune {
     /// The bundle.
     #[command(flatten)]
     pub source: super::bundle::Source,
-    /// Only the kernels whose name starts so
+    /// Only the kernel of this id, else those of this spec, else those whose id starts so
     #[arg(long, value_name = "K")]
     pub kernel: Vec<String>,
     /// Problems to tune for, m by n by k or as `m=4096,n=512,k=64`, rows without gaps; behind a
@@ -60,7 +61,7 @@ pub struct Tune {
     /// itself
     #[arg(short, long, value_name = "BUNDLE2", value_hint = ValueHint::AnyPath)]
     pub output: PathBuf,
-    /// Where to run [default: cuda where there is a GPU, else emulator]
+    /// Where to run; the emulator counts instructions and measures no time [default: cuda]
     #[arg(long)]
     pub device: Option<Device>,
     /// How the GPU is kept in the last measurement

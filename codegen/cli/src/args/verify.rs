@@ -35,7 +35,7 @@ pub struct Verify {
     /// The bundle.
     #[command(flatten)]
     pub source: super::bundle::Source,
-    /// Only the kernels whose name starts so
+    /// Only the kernel of this id, else those of this spec, else those whose id starts so
     #[arg(long, value_name = "K")]
     pub kernel: Vec<String>,
     /// How many random problems for each kernel

@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use tilewright_bundle::{Bundle, BundleWriter, Tuning, may_write};
 use tilewright_lab::bench::Extent;
-use tilewright_lab::tune::{self, Journal, Progress, Record, Settings, Tuned};
+use tilewright_lab::tune::{self, Journal, Progress, Reason, Record, Settings, Tuned};
 use tilewright_runtime::RecordsError;
 use tilewright_runtime::{Error, Runtime};
 
@@ -130,9 +130,14 @@ fn tell_dropped(record: &Record) {
         let problem = &record.row.problem;
         let (m, n, k) = (problem.m, problem.n, problem.k);
         let detail = detail.lines().next().unwrap_or_default();
-        let (kernel, reason) = (&record.row.kernel, reason.text());
+        let kernel = &record.row.kernel;
+        let reason = match reason {
+            // The detail says after how long.
+            Reason::Hung => String::new(),
+            reason => format!(" ({})", reason.text()),
+        };
         terminal::diagnose(&format!(
-            "dropped {kernel} at {m}x{n}x{k} ({reason}): {detail}"
+            "dropped {kernel} at {m}x{n}x{k}{reason}: {detail}"
         ));
     }
 }
@@ -165,7 +170,10 @@ fn unusable(error: RecordsError) -> Failure {
 /// by a run before this one is tried again.
 fn work(args: &args::tune::Tune, earlier: usize) -> Outcome {
     let extents = extents(args)?;
-    let runtime = Runtime::new(bundle::open(&args.source)?, device::open(args.device)?);
+    let runtime = Runtime::new(
+        bundle::open(&args.source)?,
+        device::open_measuring(args.device)?,
+    );
     let kernels = bundle::choose(runtime.bundle(), &args.kernel)?;
     let opened = Journal::open_for(&args.records, runtime.kernels());
     let (mut journal, mut records) = opened.map_err(unusable)?;

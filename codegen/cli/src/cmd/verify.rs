@@ -174,6 +174,9 @@ fn verify_all(
     Ok(summary)
 }
 
+/// Time after which the options are told that make a verification shorter.
+const LONG: Duration = Duration::from_secs(30);
+
 /// Verifies until all is done, the budget is spent, Ctrl-C is pressed or nobody reads any more.
 fn verify_until(
     runtime: &Runtime,
@@ -185,10 +188,18 @@ fn verify_until(
     let interrupt = Interrupt::listen();
     let start = Instant::now();
     let budget = budget.map(Duration::from_secs);
+    let mut is_quiet = budget.is_none();
     verify::verify_while(runtime, kernels, options, |event| {
         match event {
             Event::Outcome(outcome) => told.outcome(outcome),
             Event::Kernel(outcomes) => told.kernel(outcomes),
+        }
+        if is_quiet && start.elapsed() >= LONG {
+            is_quiet = false;
+            told.note(
+                "note: less time by --budget SECONDS, fewer problems by --problems N, smaller ones \
+                 by --volume V, fewer kernels by --kernel K",
+            );
         }
         let is_spent = budget.is_some_and(|budget| start.elapsed() >= budget);
         match interrupt.is_pressed() || is_spent || !told.is_heard() {

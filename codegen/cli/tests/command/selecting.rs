@@ -82,7 +82,7 @@ fn what_is_told_is_what_a_runtime_says() {
     let request = Request::of_problem(meant[0], &problem).unwrap();
     let explained = runtime.explain("gemm", &[(meant[0], &request)]);
     assert_eq!(told, explained.to_string());
-    let refused = "refused: gemm_f32@picky-1: it assumes lda % 8 == 0, which is 1 against 0";
+    let refused = "refused: gemm_f32@picky-1: it assumes lda % 8 == 0, and lda is 33";
     assert!(told.contains(refused), "{told}");
 }
 

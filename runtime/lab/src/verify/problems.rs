@@ -87,6 +87,11 @@ const SPANS: [i64; 2] = [1 << 32, 1 << 30];
 /// two tiles along each mode and of more steps than stages are. What they are in instructions has a
 /// bound of its own.
 const AIMED_MORE: i64 = 64;
+/// The same where the interpreter of formulas computes the reference of a product of more modes
+/// than three, as of a batch: it does some ten million terms in a second.
+const AIMED_MORE_OF_MANY_MODES: i64 = 8;
+/// Modes of a product without batches.
+const PLAIN_MODES: usize = 3;
 
 /// What is said of a kernel whose strides let it take none but larger problems.
 pub const TOO_LARGE: &str = "it spans more memory than problems are drawn for";
@@ -225,6 +230,10 @@ impl<'a> Draw<'a> {
                 let multiple = self.granularity(attempt).max(least);
                 *extent = round_up(*extent, multiple);
             }
+            if names.len() > PLAIN_MODES {
+                // So many that are rounded up are a multiple of what was drawn.
+                shrink(&mut extents, (self.most / self.constant()).max(1));
+            }
             extents
         });
         // Some kernels take nothing but single rows or columns.
@@ -281,6 +290,9 @@ impl<'a> Draw<'a> {
         let traits = self.kernel.traits.as_ref()?;
         let most = match self.large || self.is_bounded {
             true => self.most,
+            false if names.len() > PLAIN_MODES => {
+                self.most.saturating_mul(AIMED_MORE_OF_MANY_MODES)
+            }
             false => self.most.saturating_mul(AIMED_MORE),
         };
         let mut rng = StdRng::seed_from_u64(self.rng.random());
@@ -301,7 +313,15 @@ impl<'a> Draw<'a> {
                 sms: i64::from(self.device.sms),
                 takes,
             };
-            hard.extents(names, &mut rng)
+            let mut extents = hard.extents(names, &mut rng);
+            // Of batches two say as much as three.
+            for ((name, text), extent) in names.iter().zip(&mut extents) {
+                let is_over = names.len() > PLAIN_MODES && !self.large;
+                if is_over && traits.outer.contains(text) && takes(*name, 2) {
+                    *extent = (*extent).min(2);
+                }
+            }
+            extents
         });
         let fits = |extents: &Vec<i64>| {
             let all = extents.iter().fold(constant, |a, b| a.saturating_mul(*b));
@@ -376,7 +396,6 @@ impl<'a> Draw<'a> {
             false => self.most,
         };
         let most = (most / self.constant()).max(1);
-        let volume = |extents: &[i64]| extents.iter().fold(1i64, |a, b| a.saturating_mul(*b));
         let mut extents = vec![1; count];
         for _ in 0..8 {
             extents = (0..count)
@@ -389,11 +408,9 @@ impl<'a> Draw<'a> {
                 return extents;
             }
         }
-        let bounded = deep || self.most < VOLUMES[usize::from(!self.large)];
-        while bounded && volume(&extents) > most {
-            if let Some(longest) = extents.iter_mut().max() {
-                *longest = (*longest + 1) / 2;
-            }
+        let bounded = deep || count > PLAIN_MODES || self.most < VOLUMES[usize::from(!self.large)];
+        if bounded {
+            shrink(&mut extents, most);
         }
         extents
     }
@@ -423,8 +440,25 @@ impl<'a> Draw<'a> {
     }
 }
 
+/// The product of extents.
+fn volume(extents: &[i64]) -> i64 {
+    extents.iter().fold(1i64, |a, b| a.saturating_mul(*b))
+}
+
+/// Halves the longest extents until their product is no larger.
+fn shrink(extents: &mut [i64], most: i64) {
+    while volume(extents) > most.max(1) {
+        if let Some(longest) = extents.iter_mut().max() {
+            *longest = (*longest + 1) / 2;
+        }
+    }
+}
+
 /// The least multiple of a positive `multiple` that is no less than `value`.
 fn round_up(value: i64, multiple: i64) -> i64 {
     let units = value.saturating_add(multiple - 1).div_euclid(multiple);
     units.saturating_mul(multiple)
 }
+
+#[cfg(test)]
+mod tests;

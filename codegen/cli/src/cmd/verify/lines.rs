@@ -66,6 +66,11 @@ impl<'k> Told<'k> {
         }
     }
 
+    /// Tells something of the run itself, on stderr.
+    pub fn note(&self, text: &str) {
+        self.bar.suspend(|| terminal::diagnose(text));
+    }
+
     /// Whether everything could be written so far.
     pub fn is_heard(&self) -> bool {
         self.written.is_ok()

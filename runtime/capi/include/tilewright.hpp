@@ -486,7 +486,8 @@ public:
         return all;
     }
 
-    // The index of the kernel of that id, else the first whose id begins so, else of that spec.
+    // The index of the kernel of that id, else of the first of that spec, else of the first whose id
+    // begins so.
     std::size_t find(const std::string &name) const {
         std::size_t found = 0;
         Error::check(tw_find(handle_.get(), name.c_str(), &found));

@@ -142,7 +142,8 @@ class Bundle:
     """Whether a kernel has faulted and taken the device with it: on a GPU end the process and start
     it anew, on the emulator open the bundle again."""
     def find(self, name: str) -> Kernel:
-        """The kernel of that id, else the first whose id begins so."""
+        """The kernel of that id, else the first of the spec of that name, else the first whose id
+        begins so."""
     def functions(self, word: Optional[str] = None) -> List[Kernel]:
         """The first kernel of each function, or of each that a word means: a spec's word or name,
         or the beginning of a function's hash."""

@@ -221,7 +221,7 @@ finding_ids! {
     AccessBeforeGridWait = "access_before_grid_wait", Warning,
         "Move the access behind `griddepcontrol.wait`, or launch without programmatic \
          serialization.";
-    /// Read of a register that was never written.
+    /// Read of a register that was never written, a guard's predicate included.
     UninitRegister = "uninit_register", Warning,
         "Write the register on each path that leads here.";
     /// Integer division by zero.

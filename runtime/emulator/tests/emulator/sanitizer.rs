@@ -136,6 +136,39 @@ fn defined_bytes() {
 }
 
 #[test]
+fn a_guard_is_a_read() {
+    let exit = "bra L; L: mov.u32 %r1, 2;";
+    for guarded in [
+        "st.global.u32 [%rd1], 1;",
+        "ld.global.u32 %r1, [%rd1];",
+        "mov.u32 %r1, 1;",
+        "setp.eq.u32 %p1, 1, 1;",
+        "bar.sync 0;",
+        "ret;",
+        "exit;",
+        exit,
+    ] {
+        let body = |written: &str, negated: &str| {
+            let before = "ld.param.u64 %rd1, [p0]; st.global.u32 [%rd1], 1;";
+            format!("{before} {written} bar.warp.sync -1; @{negated}%p1 {guarded}")
+        };
+        for negated in ["", "!"] {
+            let written = body("setp.eq.u32 %p1, 0, 1;", negated);
+            pair("uninit_register", &written, &body("", negated));
+        }
+    }
+    // The lanes whose predicate was not written are named, and no others.
+    let some = format!("{BASE} setp.lt.u32 %p1, %r1, 16; @%p1 setp.eq.u32 %p2, 1, 1;");
+    let run = warp(&format!("{some} @%p2 mov.u32 %r2, 1;"));
+    let finding = &run.report.findings[0];
+    assert_eq!((finding.lanes, finding.count), (0xffff_0000, 1));
+    assert_eq!(
+        finding.message,
+        "is guarded by a predicate register that was never written"
+    );
+}
+
+#[test]
 fn asynchronous_copies_have_to_be_waited_for() {
     let copy = ".shared .align 16 .b8 s[512]; mov.u32 %r1, %laneid; shl.b32 %r2, %r1, 4;
         mov.u32 %r3, s;

@@ -10,6 +10,9 @@ impl Warp {
     #[inline]
     pub(crate) fn step(&mut self, st: &mut State<'_>, inst: &Inst, lanes: u32) -> Flow {
         let mask = self.guarded(inst, lanes);
+        if inst.guard.is_some() && self.undefined != 0 {
+            self.report_guard(st, inst, lanes);
+        }
         if let Some(class) = st.counters.classes.get_mut(inst.class as usize) {
             class.executions += 1;
             class.lanes += u64::from(mask.count_ones());
@@ -69,6 +72,21 @@ impl Warp {
         if let Some(group) = self.groups.get_mut(self.current) {
             group.status = status;
             group.forced = false;
+        }
+    }
+
+    /// Before the instruction has an effect: it may write its guard, or end its group.
+    #[cold]
+    fn report_guard(&mut self, st: &mut State<'_>, inst: &Inst, lanes: u32) {
+        self.undefined = 0;
+        let Some(guard) = inst.guard else { return };
+        let defined = self.frame.preds_defined.get(guard.slot as usize);
+        let unwritten = lanes & !defined.copied().unwrap_or(0);
+        if st.sanitize() && unwritten != 0 {
+            let site = self.site(unwritten);
+            st.report(FindingId::UninitRegister, site, None, || {
+                "is guarded by a predicate register that was never written".to_owned()
+            });
         }
     }
 

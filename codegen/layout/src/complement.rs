@@ -4,9 +4,10 @@
 //! do not overlap. Invariant: all sums `a(i) + r(j)` are distinct, modes of stride 0 left out.
 //!
 //! How it is decided: two sets tile an interval only when they alternate along a chain of
-//! divisors. So sorted strides whose extents divide the next stride give the one tiling there is;
-//! extents that only end before the next stride leave gaps that no translation fills; and modes
-//! that run into one another have no tiling, which the first offset out of reach shows.
+//! divisors. So sorted strides, each a multiple of what the modes below it span, give the one
+//! tiling there is; where a stride is no multiple, a gap is left that no translation fills, and the
+//! answer has as many translations as fit below it, as CuTe's has; and modes that run into one
+//! another have no tiling, which the first offset out of reach shows.
 
 use std::collections::BTreeMap;
 
@@ -16,26 +17,55 @@ use crate::int::Int;
 use crate::layout::Layout;
 use crate::simplify::{coalesce, filter};
 
-/// The increasing layout `r` such that translations of `a` by `r` tile `[0, size)`, rounded up to
-/// the last extent of `a`: `complement(&"4:2", 24)` is `(2,3):(1,8)`.
+/// Modes: extents and strides.
+type Modes<I> = Inline<(I, I), 8>;
+
+/// The increasing layout `r` such that translations of `a` by `r` do not overlap.
+///
+/// They tile `[0, size)`, rounded up to what `a` spans, whenever any translations do: when each
+/// stride of `a`, in order, is a multiple of what the modes below it span.
+/// `complement(&"4:2", 24)` is `(2,3):(1,8)`. Else offsets are left that are in no translation, as
+/// in CuTe: `complement(&"(6,3):(1,8)", 24)` is `1:0`, and 6, 7, 14, 15, 22 and 23 are in none.
 ///
 /// # Errors
 /// [`Error::NotALayout`] for modes that run into one another, with the first offset that cannot be
 /// covered once; [`Error::Domain`] for negative strides or a size below 1, and for such modes when
 /// they are too large to list or symbolic.
 pub fn complement<I: Int>(a: &Layout<I>, size: &I) -> Result<Layout<I>> {
-    coalesce(&open_complement(a, size)?)
+    let (gaps, spanned) = gaps(a, size)?;
+    let Some(spanned) = spanned else {
+        // What `a` spans is past the largest integer, and so past the size: once is enough.
+        return coalesce(&Layout::from_leaves(gaps.iter().cloned()));
+    };
+    coalesce(&with_rest(gaps, size, spanned)?)
 }
 
 /// The complement with its last mode, whatever its extent, so that its values past the end go on
 /// clear of `a`.
 pub(crate) fn open_complement<I: Int>(a: &Layout<I>, size: &I) -> Result<Layout<I>> {
+    match gaps(a, size)? {
+        (gaps, Some(spanned)) => with_rest(gaps, size, spanned),
+        _ => Err(Error::Overflow {
+            what: format!("what {a} spans"),
+        }),
+    }
+}
+
+/// The modes of the gaps, and the one behind all that `a` spans, up to the size.
+fn with_rest<I: Int>(mut gaps: Modes<I>, size: &I, spanned: I) -> Result<Layout<I>> {
+    gaps.push((size.ceil_div(&spanned)?, spanned));
+    Ok(Layout::from_leaves(gaps.iter().cloned()))
+}
+
+/// The modes that fill the gaps below each stride of `a`, and what it spans with them; `None` where
+/// that is more than the largest integer.
+fn gaps<I: Int>(a: &Layout<I>, size: &I) -> Result<(Modes<I>, Option<I>)> {
     if !I::constant(1).le(size)? {
         return Err(Error::domain(format!(
             "complement of {a} in {size}: the size is at least 1"
         )));
     }
-    let mut modes: Inline<(I, I), 8> = Inline::new();
+    let mut modes: Modes<I> = Inline::new();
     for (s, d) in a.leaves().filter(|(s, d)| !s.is(1) && !d.is(0)) {
         if !I::default().le(d)? {
             return Err(Error::domain(format!(
@@ -50,8 +80,8 @@ pub(crate) fn open_complement<I: Int>(a: &Layout<I>, size: &I) -> Result<Layout<
         }
     }
     let mut covered = I::constant(1);
-    let mut out: Inline<(I, I), 8> = Inline::new();
-    for (s, d) in modes.iter() {
+    let mut out: Modes<I> = Inline::new();
+    for (index, (s, d)) in modes.iter().enumerate() {
         if !covered.le(d)? {
             if let Some(witness) = witness(a)? {
                 return Err(witness);
@@ -63,10 +93,15 @@ pub(crate) fn open_complement<I: Int>(a: &Layout<I>, size: &I) -> Result<Layout<
         }
         let (gap, _) = d.div_rem(&covered)?;
         out.push((gap, covered));
-        covered = d.try_mul(s)?;
+        let known = [s, d, size].iter().all(|x| x.as_i64().is_some());
+        covered = match d.try_mul(s) {
+            Err(Error::Overflow { .. }) if known && index + 1 == modes.len() => {
+                return Ok((out, None));
+            }
+            spanned => spanned?,
+        };
     }
-    out.push((size.ceil_div(&covered)?, covered));
-    Ok(Layout::from_leaves(out.iter().cloned()))
+    Ok((out, Some(covered)))
 }
 
 /// Most values of a layout whose first overlap is looked for.

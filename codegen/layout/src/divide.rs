@@ -2,6 +2,7 @@
 //!
 //! In: a layout and a tiler. Out: the same values with tile modes and rest modes. When a tile does
 //! not divide, the last tile runs past the end, as in CuTe; values inside the domain stay the same.
+//! A tile with a gap that no translation of it fills leaves out what lies there, as in CuTe.
 
 use crate::complement::complement;
 use crate::composition::composition;
@@ -12,7 +13,9 @@ use crate::tiler::{Tiler, by_mode, check_rank};
 
 /// `a o (b, complement(b, |a|))`: mode 0 is the tile that `b` picks, mode 1 the tiles.
 ///
-/// `logical_divide(&"24:1", &"4:2")` is `(4,(2,3)):(2,(1,8))`.
+/// `logical_divide(&"24:1", &"4:2")` is `(4,(2,3)):(2,(1,8))`. Values of `a` are left out where
+/// translations of `b` do not tile ([`complement`] says when):
+/// `logical_divide(&"24:1", &"(6,3):(1,8)")` has 18.
 ///
 /// # Errors
 /// As [`complement`] and [`composition`].

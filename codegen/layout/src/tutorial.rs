@@ -218,7 +218,9 @@
 //! What tiles `[0, size)` together with a layout: where else to put the tile so that every offset
 //! is met once. `4:2` fills 0, 2, 4, 6; its complement in 24 puts it at 0 and 1, and those pairs
 //! at 0, 8 and 16. *Mistake: it takes a bigger layout.* It takes a size; strides of a second
-//! layout never matter. A size that the tile does not divide is rounded up.
+//! layout never matter. A size that the tile does not divide is rounded up. *Mistake: it always
+//! fills.* A gap that no whole tiles fill stays, and a divide leaves out what lies in it: between
+//! the three runs of `(6,3):(1,8)` two offsets are left.
 //!
 //! ```
 //! # use tilewright_layout::*;
@@ -226,6 +228,7 @@
 //! assert_eq!(rest("(2,2):(1,6)")?, "(3,2):(2,12)");
 //! assert_eq!(rest("4:2")?, "(2,3):(1,8)");
 //! assert_eq!(complement(&"4:2".parse::<Layout>()?, &20)?.to_string(), "(2,3):(1,8)");
+//! assert_eq!(rest("(6,3):(1,8)")?, "1:0");
 //! # Ok::<(), Error>(())
 //! ```
 //!

@@ -125,6 +125,39 @@ fn complements_divides_and_products_agree_with_brute_force() {
 }
 
 #[test]
+fn gaps_that_no_whole_tiles_fill_stay() {
+    let (tile, rest) = (
+        l("(6,3):(1,8)"),
+        complement(&l("(6,3):(1,8)"), &24).unwrap(),
+    );
+    assert_eq!(rest, l("1:0"));
+    let divided = logical_divide(&l("24:1"), &tile).unwrap();
+    let held: Vec<i64> = divided.offsets().unwrap().collect();
+    let left: Vec<i64> = (0..24).filter(|offset| !held.contains(offset)).collect();
+    assert_eq!(left, [6, 7, 14, 15, 22, 23]);
+}
+
+#[test]
+fn a_span_past_the_largest_integer_has_a_complement() {
+    for (a, size, r) in [
+        ("2:9223372036854775807", i64::MAX, "9223372036854775807:1"),
+        (
+            "(2,4):(4,4611686018427387904)",
+            9,
+            "(4,576460752303423488):(1,8)",
+        ),
+    ] {
+        assert_eq!(complement(&l(a), &size).unwrap(), l(r), "{a}");
+    }
+    // A product goes on past the end, which is not there.
+    let product = logical_product(&l("2:9223372036854775807"), &l("2:1"));
+    assert!(
+        matches!(product, Err(Error::Overflow { .. })),
+        "{product:?}"
+    );
+}
+
+#[test]
 fn counterexamples_are_the_smallest() {
     for (a, b, at, want, sum) in [
         ("(6,4):(1,100)", "4:4", 3, "200", "106"),

@@ -142,6 +142,18 @@ fn wrong_form_stands_over_a_caret() {
             "write `(4):(8)`",
             "^^^^^^",
         ),
+        (
+            "zipped_divide((8,8):(8,1), (2:1,4:1))",
+            "found `:`; a tuple of layouts is a tiler: write `<2:1,4:1>`",
+            "^",
+        ),
+        (
+            "(8,8):(8,1)(2,3)",
+            "a layout's value at a coordinate is `at((8,8):(8,1), (2,3))`",
+            "^",
+        ),
+        ("4:2(3)", "is `at(4:2, 3)`", "^"),
+        ("coalesce(4:2)(3)", "is `at(l, c)`", "^"),
         ("size(4:1", "the text ends", "^"),
         ("(4,8):(1)", "not congruent", "^"),
     ] {
@@ -220,6 +232,16 @@ fn explanations_walk_through_the_numbers() {
     ] {
         assert!(walk.contains(part), "{part}: {walk}");
     }
+    assert!(!walk.contains("does not fill"), "{walk}");
+    let walk = explain("complement((6,3):(1,8), 24)", 0).stdout;
+    let left = "which does not fill [0, 24): 6, 7, 14, 15, 22, 23 are in no copy";
+    assert!(walk.contains(left), "{walk}");
+    assert!(
+        walk.contains("3:8: 8 is no multiple of 6: 1 x 6 fit below it, and 2 more"),
+        "{walk}"
+    );
+    let walk = explain("logical_divide(24:1, (6,3):(1,8))", 0).stdout;
+    assert!(walk.contains("in no tile: 6, 7, 14, 15, 22, 23"), "{walk}");
     let walk = explain("(6,2):(8,2) o (4,3):(3,1)", 0).stdout;
     assert!(walk.contains("a(b(7)) = a(10) = 34 = r(7)"), "{walk}");
     let walk = explain("(36,18):(1,72) o (9,4):(4,9)", 1).stdout;

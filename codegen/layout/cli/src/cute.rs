@@ -1,7 +1,10 @@
-//! What types of CuTe are in the notation of the algebra.
+//! What types and expressions of CuTe are in the notation of the algebra.
 //!
 //! Comes in: untrusted text such as `Layout<Shape<_4,_8>,Stride<_8,_1>>`, as headers and errors of
-//! compilers have it. Goes out: `(4,8):(8,1)`; nothing of what is no layout, tuple or swizzle.
+//! compilers have it. Goes out: `(4,8):(8,1)`; nothing of what is no layout, tuple or swizzle. Of a
+//! literal that is none here, what CuTe means by it.
+
+use tilewright_layout::{Layout, Tiler};
 
 /// Deepest nesting of types.
 const MOST_NESTED: usize = 64;
@@ -11,6 +14,37 @@ pub fn written(text: &str) -> Option<String> {
     let mut reader = Reader { rest: text };
     let own = reader.one(0)?;
     reader.rest.trim().is_empty().then_some(own)
+}
+
+/// What CuTe means by a literal that is none here, and how that is written.
+pub fn meant(text: &str) -> Option<String> {
+    called(text).or_else(|| tupled(text))
+}
+
+/// `(2:1,4:1)`.
+fn tupled(text: &str) -> Option<String> {
+    let inner = text.strip_prefix('(')?.strip_suffix(')')?;
+    let tiler = format!("<{inner}>");
+    let is_one = inner.contains(':') && tiler.parse::<Tiler>().is_ok();
+    is_one.then(|| format!("a tuple of layouts is a tiler: write `{tiler}`"))
+}
+
+/// `(8,8):(8,1)(2,3)`.
+fn called(text: &str) -> Option<String> {
+    let inner = text.strip_suffix(')')?;
+    let mut open = 1;
+    let start = inner.rfind(|c: char| {
+        open += i32::from(c == ')') - i32::from(c == '(');
+        open == 0
+    })?;
+    let (layout, coordinate) = (text.get(..start)?.trim_end(), inner.get(start + 1..)?);
+    layout.parse::<Layout>().ok()?;
+    let coordinate = match coordinate.contains(',') {
+        true => format!("({coordinate})"),
+        false => coordinate.to_owned(),
+    };
+    let at = format!("at({layout}, {coordinate})");
+    Some(format!("a layout's value at a coordinate is `{at}`"))
 }
 
 struct Reader<'t> {
@@ -100,5 +134,29 @@ mod tests {
             assert_eq!(written(text), None, "{text}");
         }
         assert_eq!(written(&"Shape<".repeat(10_000)), None);
+    }
+
+    #[test]
+    fn literals_of_cute_have_a_form_of_the_algebra() {
+        for (text, own) in [
+            ("(2:1,4:1)", "write `<2:1,4:1>`"),
+            ("(8,8):(8,1)(2,3)", "`at((8,8):(8,1), (2,3))`"),
+            ("(8,8):(8,1)(2,(1,0))", "`at((8,8):(8,1), (2,(1,0)))`"),
+            ("4:2(3)", "`at(4:2, 3)`"),
+        ] {
+            let hint = meant(text).unwrap_or_default();
+            assert!(hint.ends_with(own), "{text}: {hint}");
+        }
+        for text in [
+            "(4,8:(1,4), 2:1)",
+            "(4,8):(1)",
+            "4:(2)",
+            "(4,8",
+            "()",
+            ")",
+            "(3)(4)",
+        ] {
+            assert_eq!(meant(text), None, "{text}");
+        }
     }
 }

@@ -108,9 +108,13 @@ impl<'a> Reader<'a> {
             None => ("the text ends".to_owned(), 0),
             Some(c) => (format!("found `{}`", c.escape_default()), c.len_utf8()),
         };
+        let hint = match self.peek() {
+            Some('(') => "; a layout's value at a coordinate is `at(l, c)`",
+            _ => "",
+        };
         Malformed {
             span: self.at..self.at + width,
-            message: format!("expected {wanted}, {found}"),
+            message: format!("expected {wanted}, {found}{hint}"),
         }
     }
 
@@ -215,7 +219,10 @@ impl<'a> Reader<'a> {
         let value = read_literal(text).map_err(|error| match error {
             Error::Parse { at, message } => Malformed {
                 span: place(self.text, start + at),
-                message,
+                message: match cute::meant(text) {
+                    Some(hint) => format!("{message}; {hint}"),
+                    None => message,
+                },
             },
             other => Malformed {
                 span: start..start + text.len(),

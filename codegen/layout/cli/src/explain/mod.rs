@@ -56,8 +56,7 @@ fn steps(board: &mut Board, name: &str, args: Arguments<'_>) -> bool {
     match (name, plain(0), plain(1)) {
         ("composition", Some(a), Some(b)) if !by_mode => composition::walk(board, &a, &b),
         ("complement", Some(a), _) => {
-            let size = args.int(1).ok().or_else(|| a.cosize().ok());
-            size.is_some_and(|size| tiling::complement(board, &a, size))
+            complement_size(args, &a).is_some_and(|size| tiling::complement(board, &a, size))
         }
         ("logical_divide", Some(a), Some(b)) if !by_mode => tiling::divide(board, &a, &b),
         ("logical_product", Some(a), Some(b)) if !by_mode => tiling::product(board, &a, &b),
@@ -79,6 +78,11 @@ fn steps(board: &mut Board, name: &str, args: Arguments<'_>) -> bool {
     }
 }
 
+/// The size that a complement is asked to fill.
+fn complement_size(args: Arguments<'_>, a: &Layout) -> Option<i64> {
+    args.int(1).ok().or_else(|| a.cosize().ok())
+}
+
 /// Most indices of a check.
 const MOST_CHECKED: i64 = 8;
 
@@ -88,6 +92,14 @@ fn check(board: &mut Board, name: &str, args: Arguments<'_>, value: &Value) {
         return;
     };
     let (a, b) = (args.layout(0).ok(), args.layout(1).ok());
+    if let ("complement", Some(a)) = (name, &a)
+        && let Some(size) = complement_size(args, a)
+        && let Some(left) = tiling::unfilled(a, r, size)
+    {
+        board.note(format!(
+            "which does not fill [0, {size}): {left} are in no copy"
+        ));
+    }
     let size = r.size().unwrap_or(0).min(MOST_CHECKED);
     let line = |f: &dyn Fn(i64) -> Option<String>| {
         let all: Option<Vec<String>> = (0..size).map(f).collect();

@@ -1,7 +1,8 @@
 //! Complement, divide and product: tiles, and where they repeat.
 
 use tilewright_layout::{
-    Layout, Tiler, complement as complement_of, composition, logical_divide, logical_product,
+    Layout, Tiler, complement as complement_of, composition, filter, logical_divide,
+    logical_product,
 };
 
 use super::board::Board;
@@ -27,19 +28,13 @@ pub fn complement(board: &mut Board, a: &Layout, size: i64) -> bool {
     board.step("Walk up: fill the gap below each stride, then step over the mode".to_owned());
     let mut filled = 1i64;
     for (extent, stride) in modes {
-        if filled < 1 || stride < filled || stride % filled != 0 {
+        if filled < 1 || stride < filled {
             board.note(format!(
-                "{extent}:{stride}: the stride {stride} is no multiple of the {filled} \
-                 filled so far"
+                "{extent}:{stride}: the stride {stride} is below the {filled} filled so far"
             ));
             return true;
         }
-        match stride / filled {
-            1 => board.note(format!("{extent}:{stride}: no gap below {stride}")),
-            gap => board.note(format!(
-                "{extent}:{stride}: a gap of {gap} steps of {filled}: mode {gap}:{filled}"
-            )),
-        }
+        board.note(gap_below(extent, stride, filled));
         let Some(next) = stride.checked_mul(extent) else {
             return true;
         };
@@ -51,6 +46,60 @@ pub fn complement(board: &mut Board, a: &Layout, size: i64) -> bool {
         "rest: {size} over {filled} rounded up: mode {left}:{filled}"
     ));
     true
+}
+
+/// What lies below a stride, where so many offsets are filled.
+fn gap_below(extent: i64, stride: i64, filled: i64) -> String {
+    let mode = match stride / filled {
+        1 => String::new(),
+        gap => format!(": mode {gap}:{filled}"),
+    };
+    match (stride / filled, stride % filled) {
+        (1, 0) => format!("{extent}:{stride}: no gap below {stride}"),
+        (gap, 0) => format!("{extent}:{stride}: a gap of {gap} steps of {filled}{mode}"),
+        (steps, over) => format!(
+            "{extent}:{stride}: {stride} is no multiple of {filled}: {steps} x {filled} fit below \
+             it{mode}, and {over} more offsets are in no copy"
+        ),
+    }
+}
+
+/// Most offsets that are looked at for those that no copy holds, and most that are named.
+const MOST_OFFSETS: i64 = 1 << 16;
+const MOST_NAMED: usize = 8;
+
+/// The offsets of `[0, size)` that no copy of `a` at the values of `rest` holds, in words; `None`
+/// where there are none, or too many to look.
+pub fn unfilled(a: &Layout, rest: &Layout, size: i64) -> Option<String> {
+    let count = filter(a)
+        .ok()?
+        .size()
+        .ok()?
+        .checked_mul(rest.size().ok()?)?;
+    if count.max(size) > MOST_OFFSETS {
+        return None;
+    }
+    let block: Vec<i64> = a.offsets().ok()?.collect();
+    let mut held = vec![false; usize::try_from(size).ok()?];
+    for start in rest.offsets().ok()? {
+        for offset in &block {
+            let at = usize::try_from(start.checked_add(*offset)?).ok()?;
+            if let Some(held) = held.get_mut(at) {
+                *held = true;
+            }
+        }
+    }
+    let left: Vec<String> = (0..)
+        .zip(&held)
+        .filter(|(_, held)| !**held)
+        .map(|(offset, _): (i64, _)| offset.to_string())
+        .collect();
+    let named = left.get(..MOST_NAMED).unwrap_or(&left).join(", ");
+    match left.len() {
+        0 => None,
+        1..=MOST_NAMED => Some(named),
+        all => Some(format!("{named}, … ({all} in all)")),
+    }
 }
 
 /// The steps of `logical_divide(a, b)`.
@@ -73,9 +122,13 @@ pub fn divide(board: &mut Board, a: &Layout, b: &Layout) -> bool {
         "complement(b, {size}) = {rest} says where the tile repeats: {}",
         values(&rest)
     ));
-    board.step(format!(
-        "Together ({b}, {rest}) number all indices: tile first, then tiles"
-    ));
+    board.step(match unfilled(b, &rest, size) {
+        None => format!("Together ({b}, {rest}) number all indices: tile first, then tiles"),
+        Some(left) => format!(
+            "Together ({b}, {rest}) number the indices, tile first, then tiles, but for those that \
+             are in no tile: {left}"
+        ),
+    });
     board.step("Composed with a, mode by mode".to_owned());
     for (name, part) in [("tile", b), ("rest", &rest)] {
         match composition(a, part) {

@@ -92,7 +92,7 @@ macro_rules! on_offsets {
 functions! {
     /// r(i) = a(b(i)), refining the shape of b; by mode with a tiler
     "composition(a: layout, b: layout | tiler) -> layout" => compose;
-    /// the increasing layout that tiles [0, size) with a; size is cosize(a) if left out
+    /// where copies of a fill [0, size), gaps too narrow aside; size is cosize(a) if left out
     "complement(a: layout, size?: int) -> layout" => complement_of;
     /// composition(a, (b, complement(b, size(a)))): (tile, rest)
     "logical_divide(a: layout, b: layout | tiler) -> layout" => |args| match args.is_by_mode(1) {

@@ -3,8 +3,8 @@
 //! In: rows, and the ids of the kernels that are shipped, as `ptx.lock` has them. Those rows count
 //! that are sustained, of one of these kernels, and beside cuBLASLt, torch.compile or memcpy. Out:
 //! a plot with a bar for each class: the geometric mean over its problems of the peer's time over
-//! ours, and a line from the least to the most. Of several rows of a kernel on a problem the
-//! medians count, of its time and of the ratios, whatever the day, the run and the card; of several
+//! ours, and a line from the least to the most. Of several rows of a kernel on a problem that one
+//! counts whose ratio is in the middle, of two the lower, whatever the day, run or card; of several
 //! kernels of one function on a problem the fastest; of cuBLASLt's default and the fastest of its
 //! candidates the faster.
 
@@ -75,51 +75,53 @@ struct Measured {
     day: String,
     /// Of the last row.
     peer: String,
-    /// In microseconds, one a row.
-    ours: Vec<f64>,
-    /// One a row: above 1 where ours is faster.
-    ratios: Vec<f64>,
+    times: Vec<Times>,
+}
+
+/// A row's times.
+#[derive(Clone, Copy, Debug, Default)]
+struct Times {
+    ours_us: f64,
+    /// Above 1 where ours is faster.
+    ratio: f64,
 }
 
 impl Measured {
-    fn ours_us(&self) -> f64 {
-        median(&self.ours)
+    /// The row whose ratio is in the middle, of two in the middle the lower: a mean of two would
+    /// say neither, and could hide a loss.
+    fn median(&self) -> Times {
+        let mut sorted = self.times.clone();
+        sorted.sort_by(|one, other| one.ratio.total_cmp(&other.ratio));
+        let middle = sorted.len().saturating_sub(1) / 2;
+        sorted.get(middle).copied().unwrap_or_default()
     }
 
-    fn ratio(&self) -> f64 {
-        median(&self.ratios)
+    /// The median time, of two in the middle their mean: what the fastest kernel is chosen by. Times
+    /// of different cards are not those of one contest, so that neither of two is the better judge.
+    fn usual_us(&self) -> f64 {
+        let mut sorted: Vec<f64> = self.times.iter().map(|times| times.ours_us).collect();
+        sorted.sort_by(f64::total_cmp);
+        let at = |index: usize| sorted.get(index).copied().unwrap_or_default();
+        f64::midpoint(at(sorted.len().saturating_sub(1) / 2), at(sorted.len() / 2))
     }
 
     /// How far the rows are apart: `2 rows, 0.955 to 2.317`.
     fn spread(&self) -> String {
-        match self.ratios.len() {
+        match self.times.len() {
             1 => "1 row".to_owned(),
             rows => {
-                let least = self.ratios.iter().copied().fold(f64::INFINITY, f64::min);
-                let most = self.ratios.iter().copied().fold(0.0, f64::max);
+                let ratios = || self.times.iter().map(|times| times.ratio);
+                let least = ratios().fold(f64::INFINITY, f64::min);
+                let most = ratios().fold(0.0, f64::max);
                 format!("{rows} rows, {least:.3} to {most:.3}")
             }
         }
     }
 }
 
-/// The middle value, or the mean of the two in the middle; 0 of none.
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    match (
-        sorted.len() % 2,
-        sorted.get(middle.saturating_sub(1)..=middle),
-    ) {
-        (0, Some(&[below, above])) => f64::midpoint(below, above),
-        _ => sorted.get(middle).copied().unwrap_or(0.0),
-    }
-}
-
 impl Bar {
     fn ratios(&self) -> impl Iterator<Item = f64> {
-        self.rows.iter().map(Measured::ratio)
+        self.rows.iter().map(|row| row.median().ratio)
     }
 
     fn mean(&self) -> f64 {
@@ -228,17 +230,18 @@ fn bars(rows: &str, shipped: &Shipped) -> Result<(Vec<Bar>, String), Error> {
                 kernel: row.kernel,
                 day: String::new(),
                 peer: String::new(),
-                ours: Vec::new(),
-                ratios: Vec::new(),
+                times: Vec::new(),
             });
         measured.day = row.date.chars().take(10).collect();
         measured.peer = row.peer;
-        measured.ours.push(row.ours_us);
-        measured.ratios.push(ratio);
+        measured.times.push(Times {
+            ours_us: row.ours_us,
+            ratio,
+        });
     }
     let fastest = |kernels: Kernels| {
         let all = kernels.into_values();
-        all.min_by(|one, other| one.ours_us().total_cmp(&other.ours_us()))
+        all.min_by(|one, other| one.usual_us().total_cmp(&other.usual_us()))
     };
     let bars = problems.into_iter().map(|((peer, class), problems)| Bar {
         peer,
@@ -297,7 +300,7 @@ pub fn markdown(rows: &str, shipped: &Shipped) -> Result<String, Error> {
     for bar in &bars {
         let class = &bar.class;
         for row in &bar.rows {
-            let (ratio, spread, us) = (row.ratio(), row.spread(), row.ours_us());
+            let (Times { ours_us, ratio }, spread) = (row.median(), row.spread());
             let Measured {
                 problem,
                 kernel,
@@ -308,7 +311,7 @@ pub fn markdown(rows: &str, shipped: &Shipped) -> Result<String, Error> {
             // Writing to a string cannot fail.
             let _ = writeln!(
                 text,
-                "| {class} | {problem} | {ratio:.3} | {spread} | {us:.2} | {kernel} | {day} | \
+                "| {class} | {problem} | {ratio:.3} | {spread} | {ours_us:.2} | {kernel} | {day} | \
                  {peer} |"
             );
         }
@@ -326,8 +329,9 @@ pub fn plot(rows: &str, shipped: &Shipped) -> Result<String, Error> {
     let top = (top * 2.0).ceil() / 2.0;
     let left = MARGIN + NAME + 8.0;
     let at = |ratio: f64| left + ratio / top * PLOT;
-    let title =
-        format!("Peer's time over ours on {gpu}, sustained: mean of each class, least to most");
+    let title = format!(
+        "Peer's time over ours on {gpu}, sustained: geometric mean of each class, least to most"
+    );
     let mut group = Group::new().add(words(&title, "title", [MARGIN, MARGIN + 12.0]));
     let first = MARGIN + 2.4 * LINE;
     let mut drawn = Group::new();

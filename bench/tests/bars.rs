@@ -8,25 +8,32 @@ use std::path::Path;
 
 use tilewright_bench::bars::{markdown, plot, shipped};
 
-/// The measurements that the picture is of, of the specs that are shipped. Left out are those of
-/// candidates and techniques, and of strides that cuBLASLt's best kernels refuse, where ours are
-/// several times as fast.
-const MEASURED: [&str; 15] = [
-    "2026-11-21-spine",
-    "2026-11-21-hopper-floors",
-    "2026-11-22-8bit",
-    "2026-11-22-lengths",
-    "2026-11-22-rows",
-    "2026-11-22-vectors",
-    "2026-11-23-early",
-    "2026-11-23-epilogues",
-    "2026-11-23-staged",
-    "2026-11-23-layernorm",
-    "2026-11-23-marks",
-    "2026-11-23-packed",
-    "2026-11-21-hopper",
-    "2026-11-21-hopper-tuned",
-    "2026-11-23-early-before",
+/// Files of rows that do not count, with the reason why; all others of the folder do.
+const NOT_COUNTED: [(&str, &[&str]); 5] = [
+    (
+        "how far results are from f64, without times",
+        &["2026-11-22-bounds"],
+    ),
+    (
+        "candidates of searches, by which what was chosen would look better than it is",
+        &[
+            "2026-11-21-hopper-candidates",
+            "2026-11-21-hopper-floors-candidates",
+            "2026-11-22-8bit-candidates",
+        ],
+    ),
+    (
+        "the rows of kernels in `2026-11-21-hopper-tuned.jsonl` again",
+        &["2026-11-21-hopper-records"],
+    ),
+    (
+        "strides that cuBLASLt's best kernels refuse, where ours are several times as fast",
+        &["2026-11-25-strides"],
+    ),
+    (
+        "products that nobody tuned for, where most of ours are slower (`README.md` has their pages)",
+        &["2026-11-26-promotion-rows", "2026-11-26-random-rows"],
+    ),
 ];
 
 /// The peer of most rows.
@@ -43,22 +50,64 @@ fn row(kernel: &str, day: u32, ours_us: f64, ratio: f64, peer: &str) -> String {
     format!(r#"{{{head},"ratio_best":{ratio},"peer":"{peer}",{rest}}}"#)
 }
 
+/// What the page says before its table.
+fn head() -> String {
+    let kinds = NOT_COUNTED.map(|(why, files)| {
+        let files: Vec<String> = files.iter().map(|file| format!("`{file}.jsonl`")).collect();
+        format!("- {why}: {}", files.join(", "))
+    });
+    format!(
+        "# What the bars are of\n\nOf each function and problem the fastest of our shipped \
+         kernels (those of `ptx.lock`), by its median time, sustained, beside the faster of \
+         cuBLASLt's\ndefault and the fastest of its candidates, or another peer; each result \
+         compared with f64 in the run that timed it. The last column says how many candidates\n\
+         cuBLASLt gave: `heuristic 3 of 8` is the third of eight. It gives eight for most \
+         products, however many are asked for, and up to 23. Where the peer has no\nproduct of \
+         the kernel's types its own stand in that column.\n\nOf a kernel that was measured \
+         several times, on whatever day and card, the row with the median ratio counts, of two in \
+         the middle the lower; the table says how\nmany rows there are, and the least and the \
+         most of them. A class's bar is the geometric mean of its problems.\n\nCards differ by \
+         5%, so do rows of one problem on other pages, of other runs. Problems of 2 to 5 us vary \
+         with the peer's own autotuning as well: for the\nsums of 32x8192 torch.compile took \
+         4.75 us in one run and 11.56 in another.\n\nRows of every `.jsonl` file of this folder \
+         count that are sustained, of a kernel of `ptx.lock`, and beside cuBLASLt, torch.compile \
+         or cuMemcpy, but not those of these files\n(`bench/tests/bars.rs` draws the picture and \
+         writes this page):\n\n{}\n\n",
+        kinds.join("\n")
+    )
+}
+
+/// The rows of all files that count, in the order of their names.
+fn rows_of(results: &Path) -> String {
+    let of = |entry: std::io::Result<fs::DirEntry>| entry.unwrap().path();
+    let mut paths: Vec<_> = fs::read_dir(results).unwrap().map(of).collect();
+    paths.retain(|path| {
+        path.extension()
+            .is_some_and(|extension| extension == "jsonl")
+    });
+    paths.sort();
+    let all = paths.len();
+    let mut not_counted: Vec<&str> = NOT_COUNTED
+        .iter()
+        .flat_map(|(_, files)| *files)
+        .copied()
+        .collect();
+    not_counted.sort_unstable();
+    paths.retain(|path| {
+        let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap();
+        !not_counted.contains(&stem)
+    });
+    assert_eq!(paths.len() + not_counted.len(), all, "each file is there");
+    paths
+        .iter()
+        .map(|path| fs::read_to_string(path).unwrap())
+        .collect()
+}
+
 #[test]
 fn the_picture_of_the_first_page_is_of_the_rows() {
     let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("results/h200");
-    let rows = MEASURED.map(|name| fs::read_to_string(results.join(format!("{name}.jsonl"))));
-    let rows: String = rows.into_iter().map(Result::unwrap).collect();
-    let head = format!(
-        "# What the bars are of\n\nOf each function and problem the fastest of our shipped \
-         kernels (those of `ptx.lock`), sustained, beside the faster of cuBLASLt's default and\n\
-         the fastest of its candidates, or another peer; each result compared with f64 in the run \
-         that timed it. Of a kernel that was\nmeasured several times, on whatever day and card, \
-         the medians, and the least and the most of its rows. Where the peer has no product of\n\
-         the kernel's types its own stand in the last column. Rows of one problem on other pages \
-         are of other runs and cards, which differ by 5%. Drawn by `bench/tests/bars.rs` of the \
-         rows in `{}.jsonl`.\n\n",
-        MEASURED.join(".jsonl`, `")
-    );
+    let (head, rows) = (head(), rows_of(&results));
     let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ptx.lock");
     let shipped = shipped(&fs::read_to_string(lock).unwrap());
     assert!(shipped.len() > 100);
@@ -108,5 +157,18 @@ fn of_a_problem_the_fastest_kernel_counts_and_of_a_kernel_the_median() {
         "bf16 products beside cuBLASLt, the fastest of its default and candidates: 1.17 of 2 \
          problems, 1.10 to 1.25. bf16 products, mma.sync beside cuBLASLt, the fastest of its \
          default and candidates: 0.62 of 1 problem, 0.62 to 0.62"
+    );
+}
+
+#[test]
+fn of_two_rows_the_lower_ratio_counts() {
+    let rows = [
+        row("gemm_sm90_x@1", 21, 4.0, 1.2, BEST),
+        row("gemm_sm90_x@1", 22, 5.0, 0.955, BEST),
+    ];
+    let table = markdown(&rows.join("\n"), &shipped("gemm_sm90_x@1 a\n")).unwrap();
+    assert!(
+        table.contains("| 0.955 | 2 rows, 0.955 to 1.200 | 5.00 |"),
+        "{table}"
     );
 }

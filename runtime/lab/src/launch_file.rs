@@ -100,7 +100,8 @@ pub struct Outcome {
     pub passed: bool,
     /// What is not.
     pub reasons: Vec<String>,
-    /// The buffers under the first schedule that got one wrong, or under the first one.
+    /// The buffers under the first schedule that got one wrong, or under the first one; none where
+    /// the launch could not start.
     pub buffers: Vec<BufferOutcome>,
     /// What each schedule gave.
     pub schedules: Vec<ScheduleOutcome>,
@@ -254,18 +255,21 @@ impl LaunchFile {
 
     /// Adds what one schedule gave.
     fn note(&self, options: &Options, ran: Ran, outcome: &mut Outcome) {
-        let wrong = ran.is_wrong();
+        // A launch that could not start wrote nothing: its buffers tell nothing of the kernel.
+        let started = ran.started();
+        let wrong = started && ran.is_wrong();
         let known_wrong = outcome.buffers.iter().any(|buffer| !buffer.passed);
         let name = Schedule::of(options).to_string();
         if self.expect_error.is_none() {
-            for buffer in ran.buffers.iter().filter(|buffer| !buffer.passed) {
+            let buffers = ran.buffers.iter().filter(|_| started);
+            for buffer in buffers.filter(|buffer| !buffer.passed) {
                 outcome.reasons.push(format!("{name}: {buffer}"));
             }
             for finding in ran.report.errors() {
                 outcome.reasons.push(format!("{name}: {finding}"));
             }
         }
-        if outcome.schedules.is_empty() || wrong && !known_wrong {
+        if started && (outcome.buffers.is_empty() || wrong && !known_wrong) {
             outcome.buffers = ran.buffers;
         }
         outcome

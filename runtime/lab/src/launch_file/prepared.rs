@@ -6,8 +6,8 @@
 use std::path::Path;
 
 use tilewright_emulator::{
-    Alternatives, Arg, BufferId, Content, Launch, Memory, Module, Options, Params, Report,
-    run_beside,
+    Alternatives, Arg, BufferId, Content, FindingId, Launch, Memory, Module, Options, Params,
+    Report, run_beside,
 };
 
 use tilewright_runtime::parts::check_host_memory;
@@ -48,6 +48,12 @@ pub struct Ran {
 }
 
 impl Ran {
+    /// Whether the launch was executed: it breaks no limit of the kernel or the architecture.
+    pub fn started(&self) -> bool {
+        let mut findings = self.report.findings.iter();
+        findings.all(|finding| finding.id != FindingId::LaunchLimit)
+    }
+
     /// Whether a buffer is not what it must be.
     pub fn is_wrong(&self) -> bool {
         self.buffers.iter().any(|buffer| !buffer.passed)

@@ -27,6 +27,8 @@ impl Outcome {
             for (finding, found) in schedule.findings.iter().zip(&schedule.found) {
                 let known = list.iter_mut().find(|one| key(one.finding) == key(finding));
                 match known {
+                    // A line of several instructions may make it several times in one.
+                    Some(known) if known.schedules.last() == Some(&schedule.name.as_str()) => {}
                     Some(known) => known.schedules.push(&schedule.name),
                     None => list.push(Summary {
                         finding,

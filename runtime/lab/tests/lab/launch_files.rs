@@ -63,6 +63,18 @@ fn approximate_instructions_give_what_an_h200_gave() {
 
 /// What a case of `ci/data/ptx` says when its text and its manifest are changed.
 fn changed(case: &str, ptx: impl Fn(&str) -> String, manifest: impl Fn(&mut Value)) -> String {
+    match run_changed(case, ptx, manifest) {
+        Ok(outcome) if outcome.passed => "passed".to_owned(),
+        Ok(outcome) => outcome.reasons.join("\n"),
+        Err(error) => error.to_string(),
+    }
+}
+
+fn run_changed(
+    case: &str,
+    ptx: impl Fn(&str) -> String,
+    manifest: impl Fn(&mut Value),
+) -> Result<launch_file::Outcome, launch_file::LaunchFileError> {
     let (from, to) = (data("ptx"), tempfile::tempdir().unwrap());
     let (cases, texts) = (to.path().join("cases").join(case), to.path().join("ptx"));
     std::fs::create_dir_all(&cases).unwrap();
@@ -78,12 +90,46 @@ fn changed(case: &str, ptx: impl Fn(&str) -> String, manifest: impl Fn(&mut Valu
     std::fs::write(to.path().join(name), ptx(&text)).unwrap();
     manifest(&mut value);
     std::fs::write(&path, value.to_string()).unwrap();
-    let run = LaunchFile::read(&path).and_then(|file| file.run(&cases, &[Options::default()]));
-    match run {
-        Ok(outcome) if outcome.passed => "passed".to_owned(),
-        Ok(outcome) => outcome.reasons.join("\n"),
-        Err(error) => error.to_string(),
+    LaunchFile::read(&path).and_then(|file| file.run(&cases, &[Options::default()]))
+}
+
+#[test]
+fn a_launch_that_cannot_start_says_why_and_nothing_of_elements() {
+    for (key, extents, why) in [
+        ("cluster", [2, 1, 1], "is no multiple of cluster"),
+        ("grid", [3, 65536, 1], "exceeds (2147483647, 65535, 65535)"),
+    ] {
+        let outcome = run_changed("nv_saxpy", str::to_owned, |manifest| {
+            manifest["arch"] = "sm_90".into();
+            manifest[key] = json!(extents);
+        });
+        let outcome = outcome.unwrap();
+        assert!(outcome.reasons[0].contains(why), "{:?}", outcome.reasons);
+        let elements = outcome.reasons.iter().any(|one| one.contains("elements"));
+        assert!(!elements && !outcome.passed && outcome.buffers.is_empty());
+        assert!(!outcome.schedules[0].wrong_bytes);
     }
+}
+
+#[test]
+fn a_line_that_makes_a_finding_twice_names_a_schedule_once() {
+    let twice = |text: &str| {
+        let store = text
+            .lines()
+            .find(|line| line.contains("st.global"))
+            .unwrap();
+        text.replace(store, &format!("{store} {}", store.trim()))
+    };
+    let unexpected = |manifest: &mut Value| manifest["expect_error"] = Value::Null;
+    let outcome = run_changed("neg01_oob_global", twice, unexpected).unwrap();
+    // The load, and both stores.
+    assert_eq!(outcome.schedules[0].findings.len(), 3);
+    let schedules: Vec<usize> = outcome
+        .findings()
+        .iter()
+        .map(|finding| finding.schedules.len())
+        .collect();
+    assert_eq!(schedules, [1, 1]);
 }
 
 #[test]

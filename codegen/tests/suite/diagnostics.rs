@@ -21,9 +21,9 @@ mod codes;
 mod kernel_files;
 
 const HEAD: &str = "\
-Every code that the generator answers with: what raises it, an example with its report, and how the
-example is mended. `tilewright help CODE` prints the section of a code, without a network. This page
-is made of what the generator says of each example.
+Every code that the generator answers with: what raises it, an example with its report, and for most
+how the example is mended. `tilewright help CODE` prints the section of a code, without a network.
+This page is made of what the generator says of each example.
 ";
 const ALONE: &str = "## Without an example";
 /// Codes without an example: this number only shrinks.

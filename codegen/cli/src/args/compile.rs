@@ -16,7 +16,7 @@ pub struct Specs {
 
 /// The last lines of `check --help`.
 const CODES: &str = "The word in brackets behind `error` is a diagnostic's code: `tilewright help \
-                     CODE` shows what raises it,\nwith an example that is mended.";
+                     CODE` shows what raises it,\nwith an example and, for most, how it is mended.";
 
 /// `check`.
 #[derive(Debug, Args)]

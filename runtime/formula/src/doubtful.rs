@@ -4,7 +4,7 @@
 //! thing or the other and are warned of no more. A fold's body reaches as far as it can, so that
 //! `sum[k] a*b + bias[n]` adds the bias once for each k; who writes parentheses around the whole
 //! body means it. `+=` folds in the same way what the left side lacks. A mode in a value is its
-//! coordinate, so that `/ n` divides by 0 first where its extent is meant.
+//! coordinate, so that `/ n` divides by 0 first where its extent is meant; `/ 0` always does.
 
 use crate::affine::ModeId;
 use crate::formula::{Expr, ExprKind, Formula, ModeSet};
@@ -46,26 +46,44 @@ pub fn doubtful(formula: &Formula) -> Vec<Problem> {
     found
 }
 
-/// Goes through the divisions of an expression for those by a mode's coordinate alone.
+/// Goes through the divisions of an expression for those by a mode's coordinate alone, or by 0.
 fn divisors(formula: &Formula, expr: &Expr, found: &mut Vec<Problem>) {
     if let ExprKind::Apply { op, arguments } = &expr.kind
         && let (Op::Div | Op::Rem, [_, divisor]) = (*op, arguments.as_slice())
-        && let ExprKind::Coordinate(mode) = divisor.kind
         && behind_parentheses(&formula.text, divisor.span.start) == divisor.span.start
-        && let Some(mode) = formula.modes.get(mode)
     {
-        let name = &mode.name;
-        let message = format!("`{name}` is the coordinate along {name}, which is 0 at first");
-        let help = format!(
-            "to divide by the extent of {name} write `size({name})`; if its coordinate is meant, \
-             `({name})`"
-        );
-        let problem = Problem::new("zero-divisor", &divisor.span, message).help(help);
-        found.push(problem.edit(&divisor.span, format!("size({name})")));
+        found.extend(zero_divisor(formula, divisor));
     }
     for one in expr.children() {
         divisors(formula, one, found);
     }
+}
+
+/// The warning of a divisor that is 0, or 0 first.
+fn zero_divisor(formula: &Formula, divisor: &Expr) -> Option<Problem> {
+    let problem = |message| Problem::new("zero-divisor", &divisor.span, message);
+    match divisor.kind {
+        ExprKind::Integer(0) => {}
+        ExprKind::Real(value) if value == 0.0 => {}
+        ExprKind::Coordinate(mode) => {
+            let name = &formula.modes.get(mode)?.name;
+            let message = format!("`{name}` is the coordinate along {name}, which is 0 at first");
+            let help = format!(
+                "to divide by the extent of {name} write `size({name})`; if its coordinate is \
+                 meant, `({name})`"
+            );
+            let problem = problem(message).help(help);
+            return Some(problem.edit(&divisor.span, format!("size({name})")));
+        }
+        _ => return None,
+    }
+    let zero = formula.text.get(divisor.span.clone())?;
+    let help =
+        format!("divide by another number; if infinities and NaN are meant, write `({zero})`");
+    let problem = problem(format!(
+        "`{zero}` divides nothing: the quotient is infinite or NaN"
+    ));
+    Some(problem.help(help).edit(&divisor.span, format!("({zero})")))
 }
 
 /// A sum as it is written.

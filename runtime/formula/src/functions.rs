@@ -211,6 +211,10 @@ pub(crate) const NO_SCANS: &str = "kernels have no scans: write what each elemen
 /// What is told of whoever wants a power.
 pub(crate) const NO_POWER: &str = "there are no powers: write `x * x`, or `exp(y * log(x))`";
 
+/// What is told to whoever wants one of two values by a condition.
+pub(crate) const CHOOSES: &str = "a condition chooses by `where(…, …, …)`: condition, value, \
+                                  otherwise";
+
 /// What is told of names that elsewhere are functions, and here are none.
 const ELSEWHERE: &[(&[&str], &str)] = &[
     (
@@ -251,6 +255,15 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
         ],
         "it is some statements: `tilewright init` writes those of softmax, layernorm and rmsnorm",
     ),
+    (&["if", "select", "cond", "ifelse", "iif"], CHOOSES),
+    (&["clip"], "write `clamp(…, …, …)`: value, least, most"),
+    (&["ln"], "write `log(…)`"),
+    (&["log2"], "write `log(…) * 1.4426950408889634`"),
+    (&["log10"], "write `log(…) * 0.4342944819032518`"),
+    (&["log1p"], "write `log(1 + …)`"),
+    (&["exp2"], "write `exp(… * 0.6931471805599453)`"),
+    (&["exp10"], "write `exp(… * 2.302585092994046)`"),
+    (&["expm1"], "write `exp(…) - 1`"),
     (
         &["transpose", "permute"],
         "write the modes in another order on the left",

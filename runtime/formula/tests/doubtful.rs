@@ -227,3 +227,18 @@ fn warnings_name_every_term_and_keep_its_sign() {
     );
     assert_eq!(once, "(sum[k,q] x[m,k,q]) + b[m]");
 }
+
+#[test]
+fn a_divisor_that_is_zero_is_doubtful() {
+    for zero in ["0", "0.0"] {
+        let found = formula("=", &format!("b[m] / {zero}"));
+        let warnings = doubtful(&found);
+        assert_eq!(warnings.len(), 1, "{zero}");
+        assert_eq!(warnings[0].code, "zero-divisor");
+        let edit = warnings[0].edit.clone().unwrap();
+        assert_eq!(edit.text, format!("({zero})"));
+        let meant = formula("=", &format!("b[m] / {}", edit.text));
+        assert!(doubtful(&meant).is_empty());
+    }
+    assert!(doubtful(&formula("=", "b[m] / 0.5")).is_empty());
+}

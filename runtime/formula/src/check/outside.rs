@@ -1,9 +1,12 @@
 //! Indices that are not proved within their axes: what to do about each.
 //!
-//! In: an index and where it stands. Out: a problem whose help, done as it says, is accepted: a
-//! guard has the form that proofs understand, and says no more than is not known already.
+//! In: an index and where it stands. Out: a problem whose help, done as it says, is accepted. What
+//! kernels do comes first: other modes, or an operand of its own. A guard, which formulas allow and
+//! kernels do not do yet, has the form that proofs understand, and says no more than is not known
+//! already.
 
 use super::Checker;
+use crate::affine::{Poly, Symbol};
 use crate::formula::Index;
 use crate::problem::{Problem, Span, shown};
 use crate::signature::Axis;
@@ -48,8 +51,8 @@ impl Checker<'_> {
                     let guard = format!("{found} < {extent}");
                     let help = format!(
                         "where `{found}` goes along it, write `{found}` in the layout of `{name}`, \
-                         and its extent apart, `modes: {{ {found}: {extent} }}`; else guard the \
-                         read: `where({guard}, …, 0)`"
+                         and its extent apart, `modes: {{ {found}: {extent} }}`; {}",
+                        allowed(&guard)
                     );
                     guarded(problem, help, &guard, of)
                 }
@@ -57,17 +60,8 @@ impl Checker<'_> {
             },
             (Axis::Mode(mode), _) => {
                 let guard = self.guard(node, index, mode);
-                let help = match (&node.kind, self.blocks(index)) {
-                    (_, Some(blocks)) => format!(
-                        "where `{name}` has an element for each of these, write that mode \
-                         `{blocks}` in its layout; else guard the read: `where({guard}, …, 0)`"
-                    ),
-                    (NodeKind::Name(found), None) => format!(
-                        "name the mode `{mode}` `{found}` in its layout if the extents are equal, \
-                         else guard the read: `where({guard}, …, 0)`"
-                    ),
-                    (_, None) => format!("guard the read: `where({guard}, …, 0)`"),
-                };
+                let place = self.own_place(node, index, mode, of);
+                let help = format!("{place}; {}", allowed(&guard));
                 guarded(problem, help, &guard, of)
             }
             (Axis::Quotient(mode, _), _) => {
@@ -83,13 +77,94 @@ impl Checker<'_> {
         self.report(problem);
     }
 
-    /// The axis that has an element for each block of a mode, where an index is that.
-    fn blocks(&self, index: &Index) -> Option<Axis> {
-        let Index::Quotient(poly, by) = index else {
+    /// How to read what an index means at coordinates of its own, as kernels do.
+    fn own_place(&self, node: &Node, index: &Index, mode: &str, of: &Read<'_>) -> String {
+        const OWN: &str = "kernels read each element at its own coordinates, or where a table of \
+                           s32 says: lay out what is read elsewhere in a kernel before";
+        let name = shown(&of.name.text);
+        if self.signature.operand(&of.name.text).is_none() {
+            let is_local = self.locals.iter().any(|one| one.name == of.name.text);
+            return match is_local {
+                true => {
+                    "an intermediate is read at its own modes: store it, and read it in a \
+                         kernel behind this one"
+                }
+                false => OWN,
+            }
+            .to_owned();
+        }
+        let at = tight(node);
+        let own = |name: &str| {
+            let read = of.nodes.iter().map(tight);
+            let read = read.map(|text| if text == at { mode.to_owned() } else { text });
+            format!("{name}[{}]", Vec::from_iter(read).join(","))
+        };
+        if let Some((whole, by)) = self.blocks(index, mode) {
+            let (outer, inner) = match index {
+                Index::Quotient(..) => (mode.to_owned(), self.free("i")),
+                _ => (self.free("g"), mode.to_owned()),
+            };
+            return format!(
+                "make two modes of `{whole}` wherever it stands, `{outer},{inner}` with strides \
+                 such as `{by},1`, and `modes: {{ {inner}: {by} }}`; then read `{}`",
+                own(&name)
+            );
+        }
+        if let Some(distance) = self.shift(index, mode) {
+            let count = distance.unsigned_abs();
+            let (side, sign) = match distance > 0 {
+                true => ("on", "plus"),
+                false => ("back", "minus"),
+            };
+            let read = own(&self.free(&format!("{name}_{mode}_{sign}{count}")));
+            return format!(
+                "what lies {count} further {side} is an operand of its own, `{read}`, of which \
+                 launches give a view that begins there"
+            );
+        }
+        let names = of.nodes.iter().map(|node| match &node.kind {
+            NodeKind::Name(name) => Some(name.as_str()),
+            _ => None,
+        });
+        match names.collect::<Option<Vec<&str>>>() {
+            Some(names) if (1..names.len()).all(|at| !names[..at].contains(&names[at])) => format!(
+                "write the modes of `{name}` as it is read, `({})`, in its layout; what is read in \
+                 two ways is two operands, to which launches give one memory",
+                names.join(",")
+            ),
+            _ => OWN.to_owned(),
+        }
+    }
+
+    /// The mode that an index is the quotient or the remainder of, and by what, where the mode of
+    /// its axis has no coordinate yet.
+    fn blocks(&self, index: &Index, mode: &str) -> Option<(&str, i64)> {
+        let (Index::Quotient(poly, by) | Index::Remainder(poly, by)) = index else {
             return None;
         };
-        let mode = Index::Affine(poly.clone()).bare()?;
-        Some(Axis::Quotient(self.modes[mode].name.clone(), *by))
+        let whole = self.modes.get(Index::Affine(poly.clone()).bare()?)?;
+        let is_free = self.mode(mode).is_some_and(|mode| !self.in_scope(mode));
+        is_free.then_some((whole.name.as_str(), *by))
+    }
+
+    /// How far from its own coordinate along a mode an index lies.
+    fn shift(&self, index: &Index, mode: &str) -> Option<i64> {
+        let Index::Affine(poly) = index else {
+            return None;
+        };
+        let own = Poly::symbol(Symbol::Mode(self.mode(mode)?));
+        poly.plus(&own, -1)?.as_constant()
+    }
+
+    /// That name, or one like it where something has it.
+    fn free(&self, name: &str) -> String {
+        let signature = self.signature;
+        let of_operand = signature.operand(name).is_some();
+        let taken = of_operand || signature.scalar(name).is_some() || self.mode(name).is_some();
+        match taken || self.locals.iter().any(|one| one.name == name) {
+            true => self.free_name(name),
+            false => name.to_owned(),
+        }
     }
 
     /// The condition under which an index lies inside of a mode: what of it is not known already.
@@ -116,6 +191,11 @@ impl Checker<'_> {
             _ => below,
         }
     }
+}
+
+/// What formulas allow around a read that may lie outside, and what kernels make of it.
+fn allowed(guard: &str) -> String {
+    format!("formulas allow a guard, `where({guard}, …, 0)`, but kernels do not read so yet")
 }
 
 /// The problem with that help, and with the guard around what is read for its edit.

@@ -4,7 +4,7 @@
 //! stretch that is none. A line's end is a token where no parenthesis is open.
 
 use super::{Combine, MAX_TEXT};
-use crate::functions::NO_POWER;
+use crate::functions::{CHOOSES, NO_POWER};
 use crate::problem::{Problem, Span, shown};
 
 /// A word, number or sign.
@@ -40,7 +40,7 @@ const SIGNS: &[&str] = &[
     "==", "!=", "<=", ">=", "<", ">", "+", "-", "*", "/", "%", "(", ")", "[", "]", ",", ":",
 ];
 
-/// Signs of mathematics, and those of the notation that they stand for.
+/// Signs of mathematics and of other languages, and what of the notation they stand for.
 const MEANT: &[(&str, &str)] = &[
     ("\u{b7}", "*"),
     ("\u{d7}", "*"),
@@ -50,6 +50,11 @@ const MEANT: &[(&str, &str)] = &[
     ("\u{2264}", "<="),
     ("\u{2265}", ">="),
     ("\u{2260}", "!="),
+    ("&&", "and"),
+    ("&", "and"),
+    ("||", "or"),
+    ("|", "or"),
+    ("!", "not"),
 ];
 
 /// Signs that assign; `==` is none.
@@ -59,6 +64,14 @@ const ASSIGNS: &[(&str, Combine)] = &[
     ("+=", Combine::Add),
     ("=", Combine::Set),
 ];
+
+/// A sign or word as it stands between others: a word joins none of them.
+fn spaced(sign: &str) -> String {
+    match sign.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        true => format!(" {sign} "),
+        false => sign.to_owned(),
+    }
+}
 
 /// The tokens of a text, and what in it is none.
 pub fn tokens(text: &str) -> (Vec<Token>, Vec<Problem>) {
@@ -156,7 +169,10 @@ impl<'t> Lexer<'t> {
         let problem = Problem::new("stray-character", &span, message);
         let meant = MEANT.iter().find(|(other, _)| *other == &rest[..end]);
         self.problems.push(match meant {
-            Some((_, sign)) => problem.help(format!("write `{sign}`")).edit(&span, *sign),
+            Some((_, sign)) => problem
+                .help(format!("write `{sign}`"))
+                .edit(&span, spaced(sign)),
+            None if rest.starts_with('?') => problem.help(CHOOSES),
             None if rest.starts_with('^') => problem.help(NO_POWER),
             None if rest.starts_with('@') => {
                 problem.help("a product of matrices is a fold: `sum[k] a[m,k] * b[n,k]`")

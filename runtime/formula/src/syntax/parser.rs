@@ -6,6 +6,7 @@
 
 use super::lexer::{Token, TokenKind, tokens};
 use super::{Assignment, MAX_NODES, MAX_STATEMENTS, Node, NodeKind, Tree, Word};
+use crate::functions::CHOOSES;
 use crate::problem::{Problem, Span, shown, sorted};
 
 mod expression;
@@ -192,10 +193,13 @@ impl<'t> Parser<'t> {
         let help = help
             .or(line_end
                 .then_some("a statement goes on behind its line's end only inside parentheses"));
-        let chooses = !line_end && self.at > 0 && self.word() == "if";
+        let before = self.at.checked_sub(1).and_then(|at| self.tokens.get(at));
+        let before = before.and_then(|token| self.text.get(token.span.clone()));
+        let is_if = [before, Some(self.word())].contains(&Some("if"));
+        let chooses = !line_end && self.at > 0 && is_if && !self.values.iter().any(|v| v == "if");
         let fold = self.fold_elsewhere();
         let help = match chooses {
-            true => Some("a condition chooses by `where(…, …, …)`: condition, value, otherwise"),
+            true => Some(CHOOSES),
             false => fold.as_deref().or(help),
         };
         let message = format!("expected {what}, found {found}");

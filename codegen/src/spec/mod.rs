@@ -163,6 +163,7 @@ pub fn parse(path: &str, text: &str) -> Result<SpecFile> {
     let Some(tree) = yaml::tree::read(text, &mut problems) else {
         return Err(refusal(path, text, problems));
     };
+    let tree = keys::slips::quoted(tree, text, &mut problems);
     let (spec, mut problems) = keys::build::build(path, text, &tree, problems);
     let tuning = space::tune::Tuning {
         path,

@@ -136,13 +136,64 @@ fn the_statement_that_is_proposed_in_place_of_a_sign_is_generated() {
             panic!("{statement} is generated");
         };
         let told = &violations[0].message;
-        let proposed = told.split_once("and write `").unwrap().1;
+        let proposed = told.split_once("and write `");
+        let proposed = proposed.unwrap_or_else(|| panic!("{told}")).1;
         let proposed = proposed.split_once('`').unwrap().0;
         let held = "  d0: { dtype: f32, layout: \"(m,n):(ldd,1)\" }\n";
         let mended = text(held, ", over: d0", proposed);
         let file = spec::parse("held.yaml", &mended);
         let file = file.unwrap_or_else(|error| panic!("{}", error.report(false)));
         assert!(file.warnings.is_empty(), "{proposed}");
+        if let Err(error) = plan::plan(&file.points[0]) {
+            panic!("{proposed}: {}", file.place(error).report(false));
+        }
+    }
+}
+
+/// What is folded before it is combined is written to an output of its own, which has a plan.
+#[test]
+fn the_statement_that_is_proposed_in_place_of_a_fold_by_sign_is_generated() {
+    let rows = "x: { dtype: f32, layout: \"(g,m,n):(sx,ldx,1)\" }";
+    let product = "a: { dtype: bf16, layout: \"(g,m,k):(sa,lda,1)\" }\n  \
+                   b: { dtype: bf16, layout: \"(g,n,k):(sb,ldb,1)\" }";
+    let sum = "y[g,m,n] = sum[k] a[g,m,k] * b[g,n,k]";
+    for (operands, value, statement, tile) in [
+        (
+            rows,
+            "y[g,m,n] = 2 * x[g,m,n]",
+            "w[g,m] max= abs(x[g,m,n])",
+            "{ m: 4, n: 256 }",
+        ),
+        (
+            rows,
+            "y[g,m,n] = 2 * x[g,m,n]",
+            "w[g,m] += x[g,m,n]",
+            "{ m: 4, n: 256 }",
+        ),
+        (
+            product,
+            sum,
+            "w[g,m] max= abs(y[g,m,n])",
+            "{ m: 128, n: 128, k: 64 }",
+        ),
+    ] {
+        let text = |statement: &str| {
+            format!(
+                "kernel: held\nname: held\narch: sm_90a\noperands:\n  {operands}\n  \
+                 y: {{ dtype: f32, layout: \"(g,m,n):(sy,ldy,1)\" }}\n  \
+                 w: {{ dtype: f32, layout: \"(g,m):(ldw,1)\" }}\ncompute: |\n  {value}\n  \
+                 {statement}\ncta_tile: {tile}\n"
+            )
+        };
+        let file = spec::parse("held.yaml", &text(statement)).unwrap();
+        let Err(Error::Plan { violations, .. }) = plan::plan(&file.points[0]) else {
+            panic!("{statement} is generated");
+        };
+        let told = &violations[0].message;
+        let proposed = told.split_once(": write `").unwrap().1;
+        let proposed = proposed.split_once('`').unwrap().0;
+        let file = spec::parse("held.yaml", &text(proposed));
+        let file = file.unwrap_or_else(|error| panic!("{}", error.report(false)));
         if let Err(error) = plan::plan(&file.points[0]) {
             panic!("{proposed}: {}", file.place(error).report(false));
         }

@@ -64,7 +64,7 @@ fn zero_divisor(formula: &Formula, divisor: &Expr) -> Option<Problem> {
     let problem = |message| Problem::new("zero-divisor", &divisor.span, message);
     match divisor.kind {
         ExprKind::Integer(0) => {}
-        ExprKind::Real(value) if value == 0.0 => {}
+        ExprKind::Real(0.0) => {}
         ExprKind::Coordinate(mode) => {
             let name = &formula.modes.get(mode)?.name;
             let message = format!("`{name}` is the coordinate along {name}, which is 0 at first");

@@ -155,7 +155,8 @@ pub fn model(costs: &Costs) -> [String; 6] {
             costs.barrier_cycles, costs.step_cycles
         ),
         "Tiles are whole, every load hits, nothing else runs; a multicast box counts at the CTA \
-         that asks for it."
+         that asks for it. What an epilogue computes, and what it loads into registers for that, \
+         is not counted."
             .to_owned(),
     ]
 }

@@ -93,12 +93,17 @@ fn other_types(spec: &Spec, chooser: &Chooser<'_>, both: [&Operand; 2]) -> Strin
         true => "layouts contiguous along k, or ",
         false => "",
     };
-    let pairs = chooser.mma_types(spec.accumulator);
-    let pairs = pairs.iter().map(|[a, b]| format!("{a} and {b}"));
-    match pairs.collect::<Vec<String>>().join(", ") {
-        none if none.is_empty() => format!("{layouts}other types"),
-        pairs => format!("{layouts}types that it has one of: {pairs}"),
+    let pairs = chooser.mma_types(spec.accumulator, [false; 2]);
+    match pairs.is_empty() {
+        true => format!("{layouts}other types"),
+        false => format!("{layouts}types that it has one of: {}", listed(&pairs)),
     }
+}
+
+/// Types of a and b, pair by pair.
+fn listed(pairs: &[[DType; 2]]) -> String {
+    let pairs = pairs.iter().map(|[a, b]| format!("{a} and {b}"));
+    Vec::from_iter(pairs).join(", ")
 }
 
 /// Whether both operands are contiguous along k.
@@ -150,16 +155,41 @@ pub(super) fn smem_mma_atom(
         Auto::Auto => {
             let found = chooser.smem_mma(types, n);
             if found.is_none() {
-                let [d, a, b] = types;
-                let message = format!(
-                    "arch {} has no mma of {a} and {b} in shared memory into {d}, {n} wide: choose \
-                     other types, another cta_tile n, or pipeline.schedule multistage",
-                    chooser.arch
-                );
+                let message = no_smem_mma(spec, chooser, types, n);
                 chooser.violate("no-mma-atom", message);
             }
             found
         }
+    }
+}
+
+/// That there is no MMA of those types that reads shared memory and is `n` wide, with what there
+/// is: others of these types, the multistage way, other types.
+fn no_smem_mma(spec: &Spec, chooser: &Chooser<'_>, types: [DType; 3], n: i64) -> String {
+    let [d, a, b] = types;
+    let arch = chooser.arch;
+    let what = format!("arch {arch} has no mma of {a} and {b} in shared memory into {d}");
+    let widths = chooser.smem_widths(types);
+    // Of a tile some warpgroups may have a part each, and several products a part of an mma.
+    let tile = |width: &i64| {
+        let columns = width * spec.cta_tile[1];
+        (n > 0 && columns % n == 0).then(|| columns / n)
+    };
+    let below = widths.iter().rev().filter(|width| **width < n);
+    let nearest = below.chain(&widths).find_map(tile);
+    let mut ways = Vec::new();
+    ways.extend(nearest.map(|columns| format!("cta_tile n {columns}")));
+    ways.extend((chooser.mma(types).is_some()).then(|| "pipeline.schedule multistage".to_owned()));
+    let pairs = chooser.mma_types(d, [true; 2]);
+    if nearest.is_none() && !pairs.is_empty() {
+        ways.push(format!("types that it has one of: {}", listed(&pairs)));
+    }
+    if ways.is_empty() {
+        ways.push("other types".to_owned());
+    }
+    match widths.is_empty() {
+        true => format!("{what}: choose {}", ways.join(", or ")),
+        false => format!("{what}, {n} wide: choose {}", ways.join(", or ")),
     }
 }
 

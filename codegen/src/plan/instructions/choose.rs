@@ -1,5 +1,6 @@
 //! Choosing atoms by what they do. No choice looks at an instruction's name.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -321,13 +322,18 @@ impl<'c> Chooser<'c> {
         self.largest_mma(types, |mma| mma.smem == [false; 2])
     }
 
-    /// The types of a and b that an MMA on registers adds up in that type, each pair once.
-    pub(in crate::plan) fn mma_types(&self, accumulator: DType) -> Vec<[DType; 2]> {
-        let on_registers = |mma: &&MmaFacts| mma.smem == [false; 2] && mma.types[0] == accumulator;
+    /// The types of a and b that an MMA adds up in that type, of operands that lie in shared memory
+    /// or on registers, each pair once.
+    pub(in crate::plan) fn mma_types(
+        &self,
+        accumulator: DType,
+        smem: [bool; 2],
+    ) -> Vec<[DType; 2]> {
+        let is_such = |mma: &&MmaFacts| mma.smem == smem && mma.types[0] == accumulator;
         let there = self.catalogue.iter().filter(|atom| atom.runs_on(self.arch));
         let there = there.filter_map(|atom| atom.mma.as_ref());
         let mut pairs = Vec::new();
-        for mma in there.filter(on_registers) {
+        for mma in there.filter(is_such) {
             let pair = [mma.types[1], mma.types[2]];
             if !pairs.contains(&pair) {
                 pairs.push(pair);
@@ -339,6 +345,16 @@ impl<'c> Chooser<'c> {
     /// The MMA on shared memory of those types, d a b, that is `n` wide.
     pub(in crate::plan) fn smem_mma(&self, types: [DType; 3], n: i64) -> Option<Arc<Atom>> {
         self.largest_mma(types, |mma| mma.smem == [true; 2] && mma.mnk[1] == n)
+    }
+
+    /// How wide the MMAs on shared memory of those types, d a b, are, in ascending order.
+    pub(in crate::plan) fn smem_widths(&self, types: [DType; 3]) -> Vec<i64> {
+        let there = self.catalogue.iter().filter(|atom| atom.runs_on(self.arch));
+        let there = there.filter_map(|atom| atom.mma.as_ref());
+        let fits = |mma: &&MmaFacts| mma.smem == [true; 2] && mma.types[..3] == types;
+        let widths = there.filter(fits).map(|mma| mma.mnk[1]);
+        let widths: BTreeSet<i64> = widths.collect();
+        widths.into_iter().collect()
     }
 
     fn largest_mma(

@@ -41,7 +41,14 @@ const ROWS: &[(&str, &[&str])] = &[
     ("no-fragment-copy", &["copy.*.s2r", "mma.*", "swizzle.*"]),
     (
         "no-mma-atom",
-        &["pipeline.schedule", "mma.*", "cta_tile", "arch"],
+        &[
+            "pipeline.schedule",
+            "mma.*",
+            "cta_tile",
+            "arch",
+            "operands.{a}.dtype",
+            "operands.{b}.dtype",
+        ],
     ),
     (
         "not-contiguous",

@@ -1,15 +1,16 @@
 //! What of outputs that are combined with what was there is not generated yet.
 
 use tilewright_formula::affine::ModeId;
-use tilewright_formula::form::FoldSite;
+use tilewright_formula::form::{FoldSite, Form};
 use tilewright_formula::syntax::Combine;
 use tilewright_formula::{
     DType, Expr, ExprKind, Formula, Index, Role, Source, Statement, ValueType,
 };
 
 use super::Misfit;
+use super::products::multiplies;
 use crate::plan::supported::limitations::{self, Limit};
-use crate::spec::TILE_MODES;
+use crate::spec::{ProductModes, TILE_MODES};
 
 /// The modes that a kernel goes along.
 pub(super) struct Along {
@@ -85,7 +86,7 @@ pub(super) fn misfit(formula: &Formula, statement: &Statement, modes: &Along) ->
 
 /// The statement to write in place of one that combines values with what an output of two or more
 /// modes held: it reads that as an operand of its own.
-pub(super) fn in_place(formula: &Formula, misfit: &Misfit) -> Option<String> {
+pub(super) fn in_place(formula: &Formula, form: &Form, misfit: &Misfit) -> Option<String> {
     let mut statements = formula.statements.iter();
     let statement = statements.find(|one| one.span == misfit.part)?;
     if misfit.limit.code != limitations::COMBINED_MODES.code {
@@ -102,6 +103,9 @@ pub(super) fn in_place(formula: &Formula, misfit: &Misfit) -> Option<String> {
     }
     let left: Vec<ModeId> = statement.left.iter().filter_map(Index::bare).collect();
     let left = names(formula, &left);
+    if let Some(alone) = folded_alone(formula, form, statement, (value, &left)) {
+        return Some(alone);
+    }
     let fold = fold_of(statement.combine);
     let value = match statement.folded.as_slice() {
         [] => value.to_owned(),
@@ -115,6 +119,43 @@ pub(super) fn in_place(formula: &Formula, misfit: &Misfit) -> Option<String> {
         "add an operand {held} of the dtype and layout of {name}, give {name} the key \
          `over: {held}`, and write `{written}`"
     ))
+}
+
+/// What to write in place of a statement that folds values before it combines them: what was there
+/// has one element for all threads that fold, so that none of them may store in its place.
+fn folded_alone(
+    formula: &Formula,
+    form: &Form,
+    statement: &Statement,
+    (value, left): (&str, &str),
+) -> Option<String> {
+    let folded = statement.folded.as_slice();
+    let (summed, is_in_a_tile) = match form {
+        Form::Rows(_) => (&[][..], folded.len() <= TILE_MODES),
+        Form::Contraction(found) => {
+            let column = ProductModes::of(formula, found).column;
+            let along_it = matches!(folded, [mode] if Some(*mode) == column);
+            (found.summed.as_slice(), along_it)
+        }
+        Form::Chain(_) => (&[][..], false),
+    };
+    // The sum of a product is no fold of its results.
+    let set = folded.iter().fold(0, |set, mode| set | 1 << mode);
+    let is_product = statement.combine == Combine::Add && multiplies(&statement.value, set);
+    if is_product || folded.iter().all(|mode| summed.contains(mode)) {
+        return None;
+    }
+    let (name, fold) = (formula.name(statement.target), fold_of(statement.combine));
+    let modes = names(formula, folded);
+    Some(match is_in_a_tile {
+        true => format!(
+            "write `{name}[{left}] = {fold}[{modes}] {value}`, of which a tile has all of {modes}, \
+             and combine {name} with what was there in a kernel behind this one"
+        ),
+        false => format!(
+            "store the values by `=`, and combine them with {name} in a kernel behind this one"
+        ),
+    })
 }
 
 /// The statement in place of one that combines values where one table says: each place folds what

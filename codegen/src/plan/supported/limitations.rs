@@ -73,7 +73,8 @@ limits! {
     COMBINED_MODES: ALL, "combined-modes",
         "combine values (`+=`, `max=`, `min=`) with what an output of two or more modes held",
         "read what was there as an operand r and write `=` of r and the values to an output with \
-         `over: r`";
+         `over: r`; values that are folded write by `=` to an output of their own, and combine \
+         that with what was there in a kernel behind this one";
     COMBINED_TYPE: ALL, "combined-type",
         "combine values in outputs of other types than f32 and s32, or of another type than theirs",
         "combine values of f32 in an output of f32, those of s32 in one of s32";

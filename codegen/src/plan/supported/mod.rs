@@ -24,7 +24,7 @@ use crate::plan::supported::limitations::Limit;
 
 use crate::error::Violation;
 use crate::plan::instructions::choose::Chooser;
-use crate::spec::keys::model::{Computes, Spec};
+use crate::spec::keys::model::{Computes, Operand, Spec};
 use crate::spec::{ProductModes, TILE_MODES, default_formula};
 
 /// A part of a formula that is not generated.
@@ -86,8 +86,9 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
             false => "along which there is a product for each coordinate",
         };
         let message = format!(
-            "cta_tile has an extent along {mode}, {what}: use {{ {} }}",
-            Vec::from_iter(example).join(", ")
+            "cta_tile has an extent along {mode}, {what}: use {{ {} }}{}",
+            Vec::from_iter(example).join(", "),
+            batch_first(spec, mode).unwrap_or_default()
         );
         return chooser.violate("tile-modes", message);
     }
@@ -106,6 +107,40 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
     }
 }
 
+/// How rows along a mode that is taken for the batch are written, where another one is the last of
+/// them: the batch first, of the same memory.
+fn batch_first(spec: &Spec, mode: &str) -> Option<String> {
+    let Form::Contraction(found) = &spec.compute.form else {
+        return None;
+    };
+    let formula = &spec.compute.formula;
+    let row = ProductModes::of(formula, found).row?;
+    let is_row = found.rows.iter().any(|at| formula.modes[*at].name == mode);
+    let row = formula.modes.get(row)?.name.as_str();
+    if !is_row || row == mode {
+        return None;
+    }
+    let first = |operand: &Operand| {
+        let mut axes = operand.formula_axes();
+        let place = |wanted: &str| axes.iter().position(|axis| axis.mode == wanted);
+        let (from, to) = (place(row)?, place(mode)?);
+        let batch = (to < from).then(|| axes.remove(from))?;
+        axes.insert(to, batch);
+        let modes = Vec::from_iter(axes.iter().map(|axis| axis.mode.as_str()));
+        let strides = Vec::from_iter(axes.iter().map(|axis| axis.stride.to_string()));
+        let (modes, strides) = (modes.join(","), strides.join(","));
+        Some(format!("{} `({modes}):({strides})`", operand.name))
+    };
+    let all: Vec<String> = spec.operands.iter().filter_map(first).collect();
+    (!all.is_empty()).then(|| {
+        format!(
+            "; tiles have rows along {row}, the last mode of them: for tiles along {mode} write \
+             the same memory with {row} before {mode}, {}, and so in the formula",
+            all.join(", ")
+        )
+    })
+}
+
 fn refuse(
     computes: &Computes,
     chooser: &mut Chooser<'_>,
@@ -117,7 +152,8 @@ fn refuse(
     let mut nearest = format!("; the nearest that is generated is `{}`", nearest(computes));
     for misfit in misfits {
         let (form, limit) = (computes.kind().facts().name, misfit.limit);
-        let spelled = atomics::in_place(&computes.formula, &misfit);
+        let spelled = atomics::in_place(&computes.formula, &computes.form, &misfit);
+        let spelled = spelled.or_else(|| products::of_each(computes, &misfit));
         let message = format!(
             "compute: {}, which kernels of the form {form} do not do yet: {}{}",
             misfit.what,

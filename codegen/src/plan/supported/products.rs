@@ -3,6 +3,7 @@
 
 use tilewright_formula::affine::ModeId;
 use tilewright_formula::form::{Chain, Contraction, FoldSite};
+use tilewright_formula::formula::ModeSet;
 use tilewright_formula::functions::{Fold, Op};
 use tilewright_formula::syntax::Combine;
 use tilewright_formula::{Expr, ExprKind, Extent, Formula, Source, Statement};
@@ -11,6 +12,7 @@ use super::{Misfit, elementwise, fold};
 use crate::error::Violation;
 use crate::plan::supported::atomics::{self, Along};
 use crate::plan::supported::limitations::{self, Limit};
+use crate::spec::keys::model::Computes;
 use crate::spec::{LEAST_BLOCK, Planes, ProductModes};
 
 /// Most products side by side: as many as one mma that reads shared memory has columns for.
@@ -116,21 +118,7 @@ pub(in crate::plan) fn almost(formula: &Formula) -> Option<std::ops::Range<usize
         };
         let summed = modes.iter().fold(0, |set, mode| set | 1 << mode);
         body.visit(&mut |product| {
-            let ExprKind::Apply {
-                op: Op::Mul,
-                arguments,
-            } = &product.kind
-            else {
-                return;
-            };
-            let are_read = |one: &Expr| matches!(one.kind, ExprKind::Read { .. });
-            if let [a, b] = &arguments[..]
-                && are_read(a)
-                && are_read(b)
-                && a.free & b.free & summed != 0
-                && a.free & !b.free & !summed != 0
-                && b.free & !a.free & !summed != 0
-            {
+            if multiplies(product, summed) {
                 found = found.take().or_else(|| Some(expr.span.clone()));
             }
         });
@@ -139,6 +127,27 @@ pub(in crate::plan) fn almost(formula: &Formula) -> Option<std::ops::Range<usize
         statement.value.visit(&mut look);
     }
     found
+}
+
+/// Whether an expression, summed along those modes, is a product of matrices: of two elements that
+/// have summed modes in common, and other modes that are each one's own.
+pub(super) fn multiplies(product: &Expr, summed: ModeSet) -> bool {
+    let ExprKind::Apply {
+        op: Op::Mul,
+        arguments,
+    } = &product.kind
+    else {
+        return false;
+    };
+    let are_read = |one: &Expr| matches!(one.kind, ExprKind::Read { .. });
+    let [a, b] = &arguments[..] else {
+        return false;
+    };
+    are_read(a)
+        && are_read(b)
+        && a.free & b.free & summed != 0
+        && a.free & !b.free & !summed != 0
+        && b.free & !a.free & !summed != 0
 }
 
 /// What a contraction does beyond a product of two matrices.
@@ -379,6 +388,37 @@ fn along(
         _ => {}
     });
     misfits
+}
+
+/// What to do where an operand beside products side by side is read at the number of one of them.
+pub(super) fn of_each(computes: &Computes, misfit: &Misfit) -> Option<String> {
+    let (formula, planes) = (&computes.formula, computes.planes.as_ref()?);
+    if misfit.limit.code != limitations::READ_PLACE.code {
+        return None;
+    }
+    let plane = formula.mode(&planes.mode)?;
+    let mut read = None;
+    for statement in &formula.statements {
+        statement.value.visit(&mut |expr| match expr.kind {
+            ExprKind::Read { source, .. } if expr.span == misfit.part => read = Some(source),
+            _ => {}
+        });
+    }
+    let source = read.filter(|source| matches!(source, Source::Operand(_)))?;
+    let axes = formula.axis_modes(source);
+    let others = axes.iter().copied().collect::<Option<Vec<ModeId>>>()?;
+    let others = others.iter().filter(|mode| **mode != plane);
+    let others = others.filter_map(|mode| formula.modes.get(*mode));
+    let others = Vec::from_iter(others.map(|mode| mode.name.as_str())).join(",");
+    let name = formula.name(source);
+    axes.contains(&Some(plane)).then(|| {
+        format!(
+            "make an operand of each coordinate along {}, `{name}0[{others}]` to \
+             `{name}{}[{others}]`, of which launches give views",
+            planes.mode,
+            planes.count - 1
+        )
+    })
 }
 
 /// What a chain does beyond its first product.

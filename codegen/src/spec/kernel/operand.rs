@@ -112,10 +112,20 @@ impl Operand {
     pub fn layout_along(&self, along: usize) -> String {
         let axes = self.formula_axes();
         let name = &self.name;
-        let stride = |(at, axis): (usize, &&Axis)| match axes.len() {
+        let named = |axis: &Axis| match &axis.stride {
+            Stride::Named(name) => Some(name.clone()),
+            Stride::Const(_) | Stride::Product { .. } => None,
+        };
+        let left = named(self.axis(along));
+        let stride = |(at, axis): (usize, &&Axis)| match (axes.len(), named(axis)) {
             _ if axis.mode == self.axis(along).mode => "1".to_owned(),
-            2 => format!("ld{name}"),
-            _ => format!("s{}{name}", at + 1),
+            (_, Some(own)) => own,
+            // The axis that was contiguous has the name that the other one leaves.
+            (_, None) if axis.stride == Stride::Const(1) && left.is_some() => {
+                left.clone().unwrap_or_default()
+            }
+            (2, None) => format!("ld{name}"),
+            (_, None) => format!("s{}{name}", at + 1),
         };
         let modes: Vec<&str> = axes.iter().map(|axis| axis.mode.as_str()).collect();
         let strides: Vec<String> = axes.iter().enumerate().map(stride).collect();

@@ -358,14 +358,15 @@ impl OperandShape {
         self.role == Role::Output
     }
 
-    /// A layout as one may be written: `(m,k):(lda,1)`.
-    pub fn example(&self) -> String {
+    /// A layout as one may be written: `(m,k):(lda,1)`, with names of strides made by `free` of
+    /// those that are usual.
+    pub fn example(&self, free: impl Fn(String) -> String) -> String {
         let strides: Vec<String> = match self.modes.len() {
             0 => vec![],
             1 => vec!["1".into()],
-            2 => vec![format!("ld{}", self.name), "1".into()],
+            2 => vec![free(format!("ld{}", self.name)), "1".into()],
             rank => (1..rank)
-                .map(|mode| format!("s{mode}{}", self.name))
+                .map(|mode| free(format!("s{mode}{}", self.name)))
                 .chain(["1".to_owned()])
                 .collect(),
         };

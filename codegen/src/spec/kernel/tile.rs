@@ -79,6 +79,21 @@ pub(in crate::spec) fn proposed(formula: &Formula, form: &Form) -> Option<String
     }
 }
 
+/// The tile by mode of rows of more modes than a tile cuts, of extents that are written by
+/// position, `{ i: 1, j: 1024 }`; the first one where these are not as many as a tile has.
+pub(in crate::spec) fn by_mode(formula: &Formula, form: &Form, written: &[i64]) -> Option<String> {
+    let (Form::Rows(_), true) = (form, positional(formula, form).len() > TILE_MODES) else {
+        return None;
+    };
+    let (Tile::Whole(extents) | Tile::Chunk(extents)) = rows(formula, form)?;
+    if written.len() != extents.len() {
+        return proposed(formula, form);
+    }
+    let all = extents.iter().zip(written);
+    let all = all.map(|((name, _), extent)| format!("{name}: {extent}"));
+    Some(format!("{{ {} }}", Vec::from_iter(all).join(", ")))
+}
+
 /// Whether no tile makes a kernel of formulas of that form: two products, one within the other.
 pub(in crate::spec) fn is_without(form: &Form) -> bool {
     matches!(form, Form::Chain(_))

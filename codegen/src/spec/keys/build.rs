@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tilewright_formula::form::{Form, Recognized};
-use tilewright_layout::Swizzle;
+use tilewright_layout::{Int, Swizzle};
 
 use super::model::{Auto, CopyPath, Operand, Own, Spec, paths};
 use super::names::{expected_name, is_identifier};
@@ -21,7 +21,7 @@ use crate::arch::Arch;
 use crate::dtype::DType;
 use crate::error::shown;
 use crate::spec::kernel::forms::FormKind;
-use crate::spec::kernel::resolved::Computes;
+use crate::spec::kernel::resolved::{Computes, TILE_MODES};
 use crate::spec::kernel::shape::defaults;
 use crate::spec::kernel::tile;
 use crate::spec::keys::atoms;
@@ -197,6 +197,9 @@ impl Reader<'_> {
             {
                 return Some(any);
             }
+            if self.is_by_position(field, names.len()) {
+                return None;
+            }
             let extents = self.tuple(field, &names, MAX_TILE_EXTENT, MAX_TILE_SIZE);
             if extents.is_none() {
                 self.no_product(field, &found.1);
@@ -241,6 +244,36 @@ impl Reader<'_> {
             return None;
         }
         Some((cut.iter().map(|entry| entry.key.clone()).collect(), extents))
+    }
+
+    /// Refuses extents without names of rows of more modes than a tile cuts, where they are not as
+    /// many as these.
+    fn is_by_position(&mut self, field: &Field<'_>, modes: usize) -> bool {
+        let (Some(found), Value::Scalar { text, .. }) = (&self.shape.formula, &field.node.value)
+        else {
+            return false;
+        };
+        let written = notation::tuple(text).unwrap_or_default();
+        let extents: Vec<i64> = written
+            .iter()
+            .filter_map(|one| one.value.as_i64())
+            .collect();
+        if extents.is_empty() || extents.len() != written.len() || extents.len() == modes {
+            return false;
+        }
+        let Some(named) = tile::by_mode(&found.0, &found.1.form, &extents) else {
+            return false;
+        };
+        let message = format!(
+            "`cta_tile` has {} entries by position; kernel {} has {modes} modes, of which a tile \
+             cuts {TILE_MODES}",
+            extents.len(),
+            self.shape.kernel
+        );
+        let help = format!("name them: `{named}`");
+        self.problems
+            .add("wrong-rank", &field.node.span, message, help);
+        true
     }
 
     /// Says why a formula is no product, where its tile is given the three extents of one.

@@ -46,6 +46,7 @@ pub(in crate::spec) fn shape(tree: &Node, text: &str, problems: &mut Problems) -
     };
     let mut front = Front {
         tree,
+        written,
         embedded: Embedded::of(text, &compute.value),
         problems,
     };
@@ -142,6 +143,7 @@ fn listed(tree: &Node, signature: &Signature, parsed: &Tree) -> Shape {
 /// The formula of one file on its way to a shape.
 struct Front<'a> {
     tree: &'a Node,
+    written: &'a str,
     embedded: Embedded<'a>,
     problems: &'a mut Problems,
 }
@@ -161,6 +163,15 @@ impl Front<'_> {
                 Place::Text(..) => "write it as the page of the notation shows".into(),
                 _ => "use another name or extent".into(),
             });
+            let at = match problem.place {
+                Place::Text(start, _) if problem.code == "syntax" => Some(start),
+                _ => None,
+            };
+            if at.is_some_and(|at| self.embedded.is_joined(self.written, at)) {
+                help = "write `compute: |` and a statement a line below it: without `|` lines are \
+                        joined to one"
+                    .to_owned();
+            }
             // What is mended is refused as well.
             if problem.code.starts_with("ragged-") {
                 help.push_str("; kernels over groups are not generated yet: launch one for each");

@@ -19,7 +19,7 @@ pub mod model;
 pub(super) mod strides;
 mod operands;
 pub(super) mod names;
-mod slips;
+pub(super) mod slips;
 pub(super) mod signature;
 pub(super) mod compute;
 pub(super) mod build;

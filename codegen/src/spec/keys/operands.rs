@@ -5,7 +5,7 @@ use tilewright_formula as formula;
 use super::read::{Field, Fields, Reader};
 use crate::dtype::DType;
 use crate::error::{Span, shown};
-use crate::spec::kernel::forms::TypeRule;
+use crate::spec::kernel::forms::{Role, TypeRule};
 use crate::spec::kernel::operand::{Axis, Operand, Stride};
 use crate::spec::kernel::shape::OperandShape;
 use crate::spec::words::notation;
@@ -107,14 +107,14 @@ impl Reader<'_> {
 
     /// The strides of an operand, and whether it is packed.
     fn layout(&mut self, field: &Field<'_>, shape: &OperandShape) -> Option<(Vec<Stride>, bool)> {
-        let example = shape.example();
+        let example = self.example(shape);
         let text = self.scalar(field, &format!("a layout such as \"{example}\""))?;
         let (extents, strides) = match notation::layout(text) {
             Ok(parts) => parts,
             Err(misfit) => {
                 let message = format!("`{}` is no layout: {}", field.path, misfit.message);
                 let meant = match self.shape.is_written {
-                    true => meant(text, shape),
+                    true => self.meant(text, shape),
                     false => example,
                 };
                 let help = format!("write extents and strides in the form \"{meant}\"");
@@ -176,10 +176,10 @@ impl Reader<'_> {
         let (what, help) = if shape.is_written() {
             (
                 "is an output, which is stored by its strides",
-                shape.example(),
+                self.example(shape),
             )
         } else if !(1..=MOST_PACKED).contains(&rank) {
-            ("has no one or two modes", shape.example())
+            ("has no one or two modes", self.example(shape))
         } else {
             let rows = Stride::Named(self.value_name(format!("ld{}", shape.name)));
             let strides = [rows, Stride::Const(1)];
@@ -205,7 +205,7 @@ impl Reader<'_> {
                 "`{}` gives both extents one stride: elements of the output overlap",
                 field.path
             );
-            let help = format!("use \"{}\"", shape.example());
+            let help = format!("use \"{}\"", self.example(shape));
             self.problems
                 .add("overlapping-output", &field.node.span, message, help);
         }
@@ -219,10 +219,28 @@ impl Reader<'_> {
                  at one address, and no kernel is proved to stay inside such an operand",
                 field.path
             );
-            let help = format!("use \"{}\"", shape.example());
+            let help = format!("use \"{}\"", self.example(shape));
             self.problems
                 .add("one-stride", &field.node.span, message, help);
         }
+    }
+
+    /// The layout that a text is likely meant as which is none: of the modes that stand in it.
+    fn meant(&self, text: &str, shape: &OperandShape) -> String {
+        let extents = text.split(':').next().unwrap_or(text);
+        let words = extents.split(|c: char| !c.is_ascii_alphanumeric() && !"_/+".contains(c));
+        let words = words.filter(|word| formula::Axis::parse(word).is_some());
+        let mut modes: Vec<String> = words.map(str::to_owned).collect();
+        if modes.is_empty() {
+            modes.clone_from(&shape.modes);
+        }
+        if modes.is_empty() {
+            modes = ["m", "n"].map(str::to_owned).to_vec();
+        }
+        self.example(&OperandShape {
+            modes,
+            ..shape.clone()
+        })
     }
 
     /// Checks that a product of matrices, or a copy, is generated of these element types together.
@@ -282,12 +300,38 @@ impl Reader<'_> {
             list(operands),
             all_of(&factors)
         );
-        self.problems.add(
-            "dtype-combination",
-            &span(&path),
-            message,
-            format!("use {}", self.rule(best)),
-        );
+        let mut help = format!("use {}", self.rule(best));
+        if let [only] = misfits(best).as_slice()
+            && let Some(scaled) = self.scaled(operands, only)
+        {
+            help.push_str(&scaled);
+        }
+        self.problems
+            .add("dtype-combination", &span(&path), message, help);
+    }
+
+    /// That a formula which does more than multiply stores what a product alone does not, where the
+    /// one type that does not fit is that of its output.
+    fn scaled(&self, operands: &[Operand], path: &str) -> Option<String> {
+        let of_output =
+            |one: &&Operand| one.is_written() && path.split('.').nth(1) == Some(one.name.as_str());
+        let dtype = operands.iter().find(of_output)?.dtype;
+        let since = match dtype {
+            DType::E4M3 | DType::E5M2 => " of sm_89 or newer",
+            dtype if dtype.per_byte() > 1 => return None,
+            _ => "",
+        };
+        let element = |role| {
+            let mut shapes = self.shape.operands.iter();
+            let shape = shapes.find(|one| one.role == role)?;
+            Some(format!("{}[{}]", shape.name, shape.modes.join(",")))
+        };
+        let (a, b, d) = (element(Role::A)?, element(Role::B)?, element(Role::Output)?);
+        let summed = self.shape.tile.get(2)?;
+        Some(format!(
+            "; or scale the sums, `{d} = 0.5 * (sum[{summed}] {a} * {b})`: what is computed of \
+             them is stored in {dtype} as well, by kernels{since}"
+        ))
     }
 
     /// Checks that the operands of a copy have one type.
@@ -316,26 +360,6 @@ impl Reader<'_> {
         };
         let parts: Vec<String> = self.shape.operands.iter().map(part).collect();
         format!("{}, accumulator {}", parts.join(", "), rule.accumulator)
-    }
-}
-
-/// The layout that a text is likely meant as which is none: of the modes that stand in it.
-fn meant(text: &str, shape: &OperandShape) -> String {
-    let extents = text.split(':').next().unwrap_or(text);
-    let words = extents.split(|c: char| !c.is_ascii_alphanumeric() && !"_/+".contains(c));
-    let words = words.filter(|word| formula::Axis::parse(word).is_some());
-    let modes: Vec<String> = words.map(str::to_owned).collect();
-    let modes = match modes.is_empty() {
-        true => shape.modes.clone(),
-        false => modes,
-    };
-    match modes.is_empty() {
-        true => format!("(m,n):(ld{},1)", shape.name),
-        false => OperandShape {
-            modes,
-            ..shape.clone()
-        }
-        .example(),
     }
 }
 

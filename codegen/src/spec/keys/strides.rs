@@ -56,7 +56,7 @@ impl Reader<'_> {
                 "a stride is a number, a name or a product of extents".to_owned(),
                 format!(
                     "name it, as in \"{}\"; \"({})\" alone is without gaps",
-                    facts.example(),
+                    self.example(facts),
                     facts.modes.join(",")
                 ),
             ),
@@ -107,7 +107,8 @@ impl Reader<'_> {
         match self.other_use(written) {
             None => Ok(Stride::Named(written.to_owned())),
             Some(other) => {
-                let help = format!("use another name, such as `ld{}`", facts.name);
+                let free = self.value_name(format!("ld{}", facts.name));
+                let help = format!("use another name, such as `{free}`");
                 Err((format!("that is {other}"), help))
             }
         }
@@ -139,9 +140,19 @@ impl Reader<'_> {
 
     /// The name in the kernel of a stride that the file does not name.
     pub(in crate::spec) fn value_name(&self, like: String) -> String {
+        self.free_name(like, &self.written_strides(|_| true))
+    }
+
+    /// A layout as an operand may have it, with strides that nothing else has the names of.
+    pub(in crate::spec) fn example(&self, shape: &OperandShape) -> String {
+        let others = self.written_strides(|operand| operand != shape.name);
+        shape.example(|like| self.free_name(like, &others))
+    }
+
+    /// A name like that one, which is none of these strides and nothing else.
+    fn free_name(&self, like: String, strides: &[String]) -> String {
         let mut name = like;
-        let written = self.written_strides();
-        while written.contains(&name) || self.other_use(&name).is_some() {
+        while strides.contains(&name) || self.other_use(&name).is_some() {
             name.push('_');
         }
         name
@@ -230,8 +241,8 @@ impl Reader<'_> {
         self.shape.operands.iter().any(|one| one.name == name)
     }
 
-    /// The texts of all strides of the file.
-    fn written_strides(&self) -> Vec<String> {
+    /// The texts of all strides of those operands of the file.
+    fn written_strides(&self, of: impl Fn(&str) -> bool) -> Vec<String> {
         let Some(Value::Map(operands)) = self.tree.find("operands").map(|node| &node.value) else {
             return Vec::new();
         };
@@ -239,12 +250,14 @@ impl Reader<'_> {
             Ok((_, Strides::Written(strides))) => strides,
             _ => Vec::new(),
         };
-        let strides = operands.iter().flat_map(|entry| {
-            match entry.value.find("layout").map(|node| &node.value) {
-                Some(Value::Scalar { text, .. }) => layout(text),
-                _ => Vec::new(),
-            }
-        });
+        let operands = operands.iter().filter(|entry| of(&entry.key));
+        let strides =
+            operands.flat_map(
+                |entry| match entry.value.find("layout").map(|node| &node.value) {
+                    Some(Value::Scalar { text, .. }) => layout(text),
+                    _ => Vec::new(),
+                },
+            );
         strides.map(|entry| entry.value.to_string()).collect()
     }
 }

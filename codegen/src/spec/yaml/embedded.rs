@@ -30,6 +30,17 @@ impl<'t> Embedded<'t> {
         }
     }
 
+    /// Whether a byte of the text begins a line of the file that is joined to the one before it.
+    pub fn is_joined(&self, text: &str, at: usize) -> bool {
+        let blanks = |before: &str| before[before.trim_end().len()..].contains('\n');
+        let [of_text, of_file] = [
+            text.get(..at),
+            self.file.get(..self.span(at..at + 1).bytes.start),
+        ];
+        of_text.is_some_and(|before| !before.trim().is_empty() && !blanks(before))
+            && of_file.is_some_and(blanks)
+    }
+
     /// The span of a part of the text; of the whole scalar where it cannot be told.
     pub fn span(&self, part: Range<usize>) -> Span {
         let Some(places) = &self.places else {
@@ -101,6 +112,7 @@ fn blank(bytes: &[u8], at: usize, byte: u8, quote: Option<u8>) -> usize {
 }
 
 #[cfg(test)]
+#[allow(clippy::panic)]
 mod tests {
     use super::super::problems::Problems;
     use super::super::tree;
@@ -117,6 +129,27 @@ mod tests {
         let start = text.find(part).unwrap_or(0);
         let span = Embedded::of(file, node).span(start..start + part.len());
         file.get(span.bytes).unwrap_or_default().to_owned()
+    }
+
+    #[test]
+    fn lines_that_are_joined_are_known() {
+        for (file, is_joined) in [
+            ("compute:\n  a[m] = b[m]\n  d[m] = a[m]\n", true),
+            ("compute: \"a[m] = b[m]\n  d[m] = a[m]\"\n", true),
+            ("compute: |\n  a[m] = b[m]\n  d[m] = a[m]\n", false),
+        ] {
+            let tree = tree::read(file, &mut Problems::default());
+            let node = tree.as_ref().and_then(|tree| tree.find("compute"));
+            let (Some(node), Some(Value::Scalar { text, .. })) =
+                (node, node.map(|node| &node.value))
+            else {
+                panic!("{file} has no scalar");
+            };
+            let at = |part: &str| text.find(part).unwrap_or(0);
+            let joined = |part| Embedded::of(file, node).is_joined(text, at(part));
+            assert_eq!(joined("d[m]"), is_joined, "{file}");
+            assert!(!joined("= a[m]") && !joined("a[m] = b"), "{file}");
+        }
     }
 
     #[test]

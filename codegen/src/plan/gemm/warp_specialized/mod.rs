@@ -321,7 +321,7 @@ pub(super) fn map_misfit(operand: &Operand) -> Option<String> {
                 operand.axis(0).mode,
                 operand.axis(1).mode
             ),
-            None => "has no stride 1: tensor maps need one".to_string(),
+            None => no_stride_one(operand),
         });
     };
     let element = i64::from(operand.dtype.bytes());
@@ -355,6 +355,22 @@ pub(super) fn map_misfit(operand: &Operand) -> Option<String> {
     let others = [Some(operand.axis(1 - contiguous)), plane];
     let others = others.into_iter().flatten().chain(operand.axes_apart());
     others.into_iter().find_map(misfit)
+}
+
+/// That no axis of an operand is contiguous, and the axes along which one may be: tensor cores read
+/// 16-bit elements either way, all others along what is summed alone.
+fn no_stride_one(operand: &Operand) -> String {
+    const WIDENED: [DType; 3] = [DType::F16, DType::BF16, DType::F32];
+    let [rows, summed] = [0, 1].map(|axis| operand.axis(axis).mode.as_str());
+    let along = match operand.dtype.bits() {
+        16 => format!("{summed} or {rows}"),
+        _ => summed.to_owned(),
+    };
+    let by_registers = match WIDENED.contains(&operand.dtype) {
+        true => ", or use schedule multistage",
+        false => "",
+    };
+    format!("has no stride 1: tensor maps need one: give it stride 1 along {along}{by_registers}")
 }
 
 /// One value for the contiguous mode, one for the other.

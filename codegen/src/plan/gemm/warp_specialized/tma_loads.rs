@@ -82,7 +82,7 @@ pub(super) fn input(
     if operand.packed && !packs(chooser, input) {
         return Ok(None);
     }
-    let Some(share) = share_of(chooser, input, own[1 - contiguous]) else {
+    let Some(share) = share_of(spec, chooser, input, own[1 - contiguous]) else {
         return Ok(None);
     };
     let what = ["a tensor map", "bulk copies"][usize::from(operand.packed)];
@@ -120,13 +120,28 @@ pub(super) fn input(
 }
 
 /// Rows of a tile that each CTA that shares it loads.
-fn share_of(chooser: &mut Chooser<'_>, input: &Input<'_>, rows: i64) -> Option<i64> {
-    let share = rows / i64::from(input.parts);
-    if rows % i64::from(input.parts) != 0 || share % 8 != 0 || share > MAX_BOX {
+fn share_of(spec: &Spec, chooser: &mut Chooser<'_>, input: &Input<'_>, rows: i64) -> Option<i64> {
+    let splits = |parts: i64| {
+        let share = rows / parts;
+        rows % parts == 0 && share % 8 == 0 && share <= MAX_BOX
+    };
+    let parts = i64::from(input.parts);
+    let share = rows / parts;
+    if !splits(parts) {
+        let fewer = (1..parts).rev().find(|fewer| splits(*fewer));
+        let way_out = match fewer {
+            Some(fewer) => {
+                let mut cluster = spec.cluster;
+                cluster[input.shared_along] = fewer;
+                let [m, n, k] = cluster;
+                format!("use cluster ({m},{n},{k}), or change cta_tile")
+            }
+            None => "change cta_tile or cluster".to_owned(),
+        };
         let message = format!(
-            "operand {}: its tile's {rows} rows do not split into {} boxes of a multiple of 8, at \
-             most {MAX_BOX}: change cta_tile or cluster",
-            input.operand.name, input.parts
+            "operand {}: its tile's {rows} rows do not split into {parts} boxes of a multiple of \
+             8, at most {MAX_BOX}: {way_out}",
+            input.operand.name
         );
         chooser.violate("box", message);
         return None;

@@ -78,6 +78,18 @@ fn check_warpgroups(spec: &Spec, chooser: &mut Chooser<'_>, [along_m, along_n]: 
     good
 }
 
+/// Whether a tile is so many elements of the summed mode, or some times as many.
+fn check_summed(spec: &Spec, chooser: &mut Chooser<'_>, unit: i64) -> bool {
+    let k = spec.cta_tile[2];
+    if k % unit != 0 {
+        let nearest = (k / unit).max(1) * unit;
+        let message =
+            format!("cta_tile k {k} is no multiple of {unit}, the mma's k: use {nearest}");
+        chooser.violate("tile-divides", message);
+    }
+    k % unit == 0
+}
+
 pub(super) fn tiled_mma(
     spec: &Spec,
     chooser: &mut Chooser<'_>,
@@ -106,6 +118,11 @@ pub(super) fn tiled_mma(
         chooser.violate("tile-divides", message);
         good = false;
     }
+    let types = [spec.accumulator, a.dtype, b.dtype];
+    // MMAs of the same types sum as many elements at once, however wide they are.
+    let narrow = chooser.smem_mma(types, 8);
+    let summed = narrow.and_then(|atom| Some(atom.mma.as_ref()?.mnk[2]));
+    good &= summed.is_none_or(|unit| check_summed(spec, chooser, unit));
     if !good {
         return Ok(None);
     }
@@ -113,7 +130,6 @@ pub(super) fn tiled_mma(
         return Ok(None);
     };
     // Threads hold the results of each product as if it were alone.
-    let types = [spec.accumulator, a.dtype, b.dtype];
     let alone = match planes {
         1 => Some(atom.clone()),
         _ => chooser.smem_mma(types, n / along_n),
@@ -122,12 +138,7 @@ pub(super) fn tiled_mma(
     let Some(facts) = &atom.mma else {
         return Ok(None);
     };
-    let (k, unit) = (spec.cta_tile[2], facts.mnk[2]);
-    if k % unit != 0 {
-        let nearest = (k / unit).max(1) * unit;
-        let message =
-            format!("cta_tile k {k} is no multiple of {unit}, the mma's k: use {nearest}");
-        chooser.violate("tile-divides", message);
+    if summed != Some(facts.mnk[2]) && !check_summed(spec, chooser, facts.mnk[2]) {
         return Ok(None);
     }
     let grid = Layout::flat(&[along_m, along_n, 1], &[along_n, 1, 1])?;

@@ -96,8 +96,8 @@ impl Measured {
         sorted.get(middle).copied().unwrap_or_default()
     }
 
-    /// The median time, of two in the middle their mean: what the fastest kernel is chosen by. Times
-    /// of different cards are not those of one contest, so that neither of two is the better judge.
+    /// The median time, of two in the middle their mean: what the fastest kernel is chosen by.
+    /// Times of different cards are not those of one contest: neither of two is the better judge.
     fn usual_us(&self) -> f64 {
         let mut sorted: Vec<f64> = self.times.iter().map(|times| times.ours_us).collect();
         sorted.sort_by(f64::total_cmp);

@@ -31,7 +31,8 @@ const NOT_COUNTED: [(&str, &[&str]); 5] = [
         &["2026-11-25-strides"],
     ),
     (
-        "products that nobody tuned for, where most of ours are slower (`README.md` has their pages)",
+        "products that nobody tuned for, where most of ours are slower (`README.md` has their \
+         pages)",
         &["2026-11-26-promotion-rows", "2026-11-26-random-rows"],
     ),
 ];

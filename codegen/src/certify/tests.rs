@@ -11,6 +11,7 @@ mod modes;
 mod batches;
 mod outer;
 mod packed;
+mod parts;
 mod passes;
 mod pipeline;
 mod planes;

@@ -208,7 +208,7 @@ fn of_flow(plan: &Plan, formula: &Formula, flow: &Flow, places: [&'static str; 4
                     &[Hop::G2s, Hop::G2r, Hop::G2rLast, Hop::R2s, Hop::S2r],
                 ),
             ),
-            Does::Map(value, _) => {
+            Does::Map(value, _) | Does::Carried(value, _) => {
                 let text = formula.text.get(value.span.clone()).unwrap_or_default();
                 let calls = node.element[0]
                     .iter()

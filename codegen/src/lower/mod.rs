@@ -158,7 +158,7 @@ impl<'p> Lowering<'p> {
                 share,
             } => match (a, b, start) {
                 (View::Smem(a, ..), View::Smem(b, ..), _) => {
-                    self.mma_of_slot(acc, [*a, *b], *start)?
+                    self.mma_of_slot(acc, [*a, *b], (*start, *share))?
                 }
                 (_, _, Start::Held) => match acc[..] {
                     [acc] => self.mma(acc, [*a, *b], *share)?,
@@ -167,7 +167,7 @@ impl<'p> Lowering<'p> {
                         return Err(bug(self.plan, message.to_string()));
                     }
                 },
-                (_, _, Start::FirstTrip) => {
+                (_, _, Start::FirstTrip | Start::EveryTrip) => {
                     let message = "products of registers begin at what accumulators hold";
                     return Err(bug(self.plan, message.to_string()));
                 }
@@ -223,7 +223,19 @@ impl<'p> Lowering<'p> {
         let tiles = self.trips()?;
         let var = self.builder.var("k_tile", IntType::I32, false);
         self.set_trip(Expr::Var(var));
-        let body = self.ops(body)?;
+        let body = match self.kernel.work.part() {
+            // What is reckoned of the part that a trip is at is reckoned in the trip.
+            Some(_) => {
+                let first = self.state.clone();
+                let part = self.k_tile()?;
+                self.state.outer.pop();
+                self.state.outer.push(part);
+                let body = self.branch(body)?;
+                self.state = first;
+                body
+            }
+            None => self.ops(body)?,
+        };
         self.set_trip(int(0));
         Ok(Stmt::For {
             var,
@@ -312,8 +324,8 @@ impl<'p> Lowering<'p> {
 
     /// The problem's extent along an outer mode.
     fn outer_extent(&self, number: usize) -> Result<Expr> {
-        let outer = self.kernel.work.outer();
-        let param = outer.get(number).and_then(|name| self.builder.param(name));
+        let at_one = self.kernel.work.at_one();
+        let param = at_one.get(number).and_then(|name| self.builder.param(name));
         param.map(Expr::Param).ok_or_else(|| {
             let message = format!("no parameter for the extent of outer mode {number}");
             bug(self.plan, message)

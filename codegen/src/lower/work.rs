@@ -8,7 +8,7 @@ mod stream_k;
 mod partials;
 
 use crate::error::Result;
-use crate::ir::thread::expr::{add, int, mul};
+use crate::ir::thread::expr::{add, int, min, mul, sub};
 use crate::ir::thread::program::{Expr, IntType, Stmt};
 use crate::ir::tile::{Op, Team};
 use crate::lower::{Lowering, bug};
@@ -91,6 +91,26 @@ impl Lowering<'_> {
         let Coords { tile, outer } = work.coords(number, tiles, &sizes, &place, &mut self.builder);
         self.state.tile = tile;
         self.state.outer = outer;
+        if self.kernel.work.part().is_some() {
+            let first = self.k_tile()?;
+            let first = self.bounded_part(first)?;
+            self.state.outer.push(first);
+        }
+        Ok(())
+    }
+
+    /// A part of a sum, the last one at most: nothing tests it where elements of it are loaded.
+    fn bounded_part(&mut self, part: Expr) -> Result<Expr> {
+        let last = sub(self.k_tiles()?, int(1));
+        Ok(self.builder.hoist("part", min(part, last)))
+    }
+
+    /// Goes to the part of a sum that the next trip is at, in the last one that it is at itself.
+    pub(super) fn step_part(&mut self) -> Result<()> {
+        let here = self.state.outer.pop();
+        let here = here.ok_or_else(|| bug(self.plan, "no part has begun".to_string()))?;
+        let next = self.bounded_part(add(here, int(1)))?;
+        self.state.outer.push(next);
         Ok(())
     }
 

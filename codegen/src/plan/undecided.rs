@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::Rows;
-use crate::plan::work_tiles::{COLUMNS, Fate, Source, Work, WorkAxis};
+use crate::plan::work_tiles::{COLUMNS, Fate, SUMMED, Source, Work, WorkAxis};
 use crate::spec::keys::model::{Auto, LaunchKind, Point, Spec};
 
 /// A plan with the point's own values and nothing decided.
@@ -63,10 +63,19 @@ fn one_tile_each(spec: &Spec) -> Work {
     if spec.compute.blocks().is_some() {
         across[COLUMNS] = apart.pop();
     }
+    let k = tile.get(SUMMED).cloned();
+    let looped = match spec.compute.part() {
+        Some(part) => Some((part, 1)),
+        None => k,
+    };
     Work {
         tile,
         apart,
         across,
+        looped: looped.map(|(mode, each)| WorkAxis {
+            mode,
+            fate: Fate::Looped(each),
+        }),
         raster: (spec.scheduler.raster).unwrap_or_else(|| spec.form().facts().raster),
         source: Source::Grid,
         ctas: None,

@@ -119,7 +119,7 @@ type Refused = (
     &'static str,
     &'static str,
 );
-const REFUSED: [Refused; 5] = [
+const REFUSED: [Refused; 4] = [
     (
         "grouped products (experts)",
         &[
@@ -131,19 +131,6 @@ const REFUSED: [Refused; 5] = [
         "d[m,n] = sum[k] a[m,k] * b[g,n,k]",
         "{ m: 64, n: 64, k: 64 }\nmodes: { m: { in: g, starts: t } }",
         "groups",
-    ),
-    (
-        "products with scales by blocks of k",
-        &[
-            ("a", "(m,g,k)"),
-            ("b", "(n,g,k)"),
-            ("u", "(m,g)"),
-            ("v", "(n,g)"),
-            ("d", "(m,n)"),
-        ],
-        "p[m,n,g] = sum[k] a[m,g,k] * b[n,g,k]\n  d[m,n] = sum[g] p[m,n,g] * u[m,g] * v[n,g]",
-        "{ m: 64, n: 64, k: 64 }",
-        "scaled-parts",
     ),
     (
         "attention",
@@ -182,6 +169,9 @@ const BATCHES: [(&str, [bool; 2]); 2] = [
 /// Products that are asked for in batches too, by their number.
 const BATCHED: [usize; 4] = [0, 3, 6, 11];
 
+/// Products that are asked for with scaled parts too, by their number.
+const PARTED: [usize; 2] = [0, 3];
+
 /// Tiles of products of which one does, where there is a kernel at all.
 const TILES: [&str; 4] = [
     "{ m: 128, n: 128, k: 64 }",
@@ -205,7 +195,9 @@ fn table() -> String {
     // Types that are computed alike everywhere share a row.
     let mut alike: Vec<(String, Vec<String>)> = Vec::new();
     for types in PRODUCTS {
-        let cells = ARCHES.map(|arch| product_cell(types, arch)).join(" | ");
+        let cells = ARCHES
+            .map(|arch| product_cell(types, arch, |text| text.to_owned()))
+            .join(" | ");
         let [a, b, sums, d] = types;
         let factors = if a == b {
             a.to_owned()
@@ -226,6 +218,7 @@ fn table() -> String {
         writeln!(table, "| products | {} | {cells} |", types.join(", ")).unwrap();
     }
     table.push_str(&batches());
+    table.push_str(&in_parts());
     for (name, operands, formula, tile) in ROWS {
         let cells = ARCHES
             .map(|arch| rows_cell(operands, &format!("{formula}\ncta_tile: {tile}"), arch))
@@ -280,14 +273,43 @@ fn batches() -> String {
     rows
 }
 
-/// How an architecture computes a product: of each way the orders that it takes, where it is not
-/// all of them.
-fn product_cell(types: [&str; 4], arch: &str) -> String {
+/// The rows of products whose sums are made of scaled parts.
+fn in_parts() -> String {
+    let part = |text: &str| {
+        let (_, k) = text.split_once("k: ").unwrap();
+        let (k, _) = k.split_once(' ').unwrap();
+        let text = text
+            .replace("(m,k):(lda,1)", &format!("(m,g,k):(lda,{k},1)"))
+            .replace("(n,k):(ldb,1)", &format!("(n,g,k):(ldb,{k},1)"))
+            .replace("(m,k):(1,lda)", "(m,g,k):(1,pa,lda)")
+            .replace("(n,k):(1,ldb)", "(n,g,k):(1,pb,ldb)")
+            .replace(
+                "d[m,n] = sum[k] a[m,k] * b[n,k]",
+                "p[m,n,g] = sum[k] a[m,g,k] * b[n,g,k]; d[m,n] = sum[g] p[m,n,g] * u[m,g] * v[n,g]",
+            )
+            .replace(
+                "  d: {",
+                "  u: { dtype: f32, layout: \"(m,g):(pu,qu)\" }\n  \
+                 v: { dtype: f32, layout: \"(n,g):(pv,qv)\" }\n  d: {",
+            );
+        format!("{text}modes: {{ k: {k} }}\n")
+    };
+    let row = |at: usize| {
+        let cells = ARCHES.map(|arch| product_cell(PRODUCTS[at], arch, part));
+        let (dtype, cells) = (PRODUCTS[at][0], cells.join(" | "));
+        format!("| products with scales by blocks of k | {dtype} | {cells} |\n")
+    };
+    PARTED.map(row).concat()
+}
+
+/// How an architecture computes a product, or what is made of its spec: of each way the orders that
+/// it takes, where it is not all of them.
+fn product_cell(types: [&str; 4], arch: &str, made: impl Fn(&str) -> String) -> String {
     let mut ways: Vec<(String, Vec<&str>)> = Vec::new();
     for (order, layouts) in ORDERS {
         let mut answers = TILES
             .iter()
-            .map(|tile| answer(&product(types, layouts, tile, arch)));
+            .map(|tile| answer(&made(&product(types, layouts, tile, arch))));
         let first = answers.next().unwrap();
         let way = match first {
             Ok(way) => way.to_owned(),

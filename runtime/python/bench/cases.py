@@ -32,6 +32,7 @@ from products import (
     SwiGlu,
     SwiGluInterleaved,
 )
+from scaled import ScaledGemm
 
 ROW_SHAPES = [(16384, 8192), (65536, 1024), (4096, 32768), (512, 131072), (32, 8192)]
 SQUARES = [(4096, 4096), (8192, 8192), (16384, 8192)]
@@ -352,6 +353,7 @@ class Case:
 
 CUBES = [(4096, 4096, 4096), (8192, 8192, 8192)]
 BATCHES = [(16, 1024, 1024, 1024), (32, 512, 512, 512), (64, 256, 256, 256), (256, 128, 128, 128)]
+SCALED = [(4096, 4096, 4096), (8192, 8192, 8192), (4096, 7168, 16384)]
 GATED = [(4096, 28672, 8192), (4096, 28672, 1024)]
 
 ALL = [
@@ -367,6 +369,7 @@ ALL = [
     Case("layernorm", ["layernorm"], LayerNorm, ROW_SHAPES),
     Case("gemm", ["gemm"], Gemm, CUBES),
     Case("bmm", ["bmm"], Bmm, BATCHES),
+    Case("scaled_gemm", ["scaled_gemm"], ScaledGemm, SCALED),
     Case("bias_relu_residual", ["bias_relu_residual"], BiasReluResidual, CUBES),
     Case("bias_relu", ["bias_relu"], BiasRelu, CUBES),
     Case("gelu", ["gelu", "bias_gelu"], Gelu, CUBES),

@@ -36,7 +36,8 @@ def arguments():
     parser.add_argument("--shapes", help="in place of the cases' own: 16384x8192,32x8192")
     parser.add_argument("--before", help="a bundle of earlier kernels, which are peers as well")
     parser.add_argument("--types", help="only functions whose outputs have these types: bf16,f32")
-    parser.add_argument("--peers", help="only these: eager,compile,memcpy,cublaslt,pass,own,before")
+    peers = "eager,compile,memcpy,cublaslt,deepgemm,pass,own,before"
+    parser.add_argument("--peers", help=f"only these: {peers}")
     parser.add_argument("--modes", default=MODES, help=f"[default: {MODES}]")
     parser.add_argument("--rounds", type=int, default=21)
     parser.add_argument("--rested-rounds", type=int, default=7)

@@ -132,7 +132,7 @@ pub fn legend(timeline: &Timeline) -> Vec<Meaning> {
 }
 
 /// What the clock counts, a sentence each.
-pub fn model(costs: &Costs) -> [String; 6] {
+pub fn model(costs: &Costs) -> [String; 7] {
     [
         "The verifier's run of the roles, by a model of one SM.".to_owned(),
         format!(
@@ -155,8 +155,9 @@ pub fn model(costs: &Costs) -> [String; 6] {
             costs.barrier_cycles, costs.step_cycles
         ),
         "Tiles are whole, every load hits, nothing else runs; a multicast box counts at the CTA \
-         that asks for it. What an epilogue computes, and what it loads into registers for that, \
-         is not counted."
+         that asks for it."
+            .to_owned(),
+        "What an epilogue computes, and what it loads into registers for that, is not counted."
             .to_owned(),
     ]
 }

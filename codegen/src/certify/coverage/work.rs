@@ -72,8 +72,8 @@ impl Grid<'_> {
         match self.work.apart.iter().position(|axis| axis.mode == mode) {
             Some(at) => APART[at % APART.len()],
             None => {
-                let summed = self.work.tile.iter().find(|(name, _)| name == mode);
-                summed.map_or(1, |(_, each)| self.steps * each)
+                let looped = self.work.looped.iter().find(|axis| axis.mode == mode);
+                looped.map_or(1, |axis| self.steps * axis.each())
             }
         }
     }
@@ -191,6 +191,10 @@ mod tests {
                 .to_vec(),
             apart: Vec::new(),
             across: [Some(tiled("m", 16)), Some(tiled("n", 32))],
+            looped: Some(WorkAxis {
+                mode: "k".to_owned(),
+                fate: Fate::Looped(8),
+            }),
             raster,
             source,
             ctas: None,

@@ -218,8 +218,8 @@ impl Clock<'_> {
                 (View::Smem(..), View::Gmem(_)) => self.store(at, false),
                 (View::Rmem(..), View::Gmem(_)) => self.store(at, true),
                 // The machine has refused these.
-                (_, View::Rmem(..) | View::Looked(..))
-                | (View::Looked(..), _)
+                (_, View::Rmem(..) | View::Looked(..) | View::Next(_))
+                | (View::Looked(..) | View::Next(_), _)
                 | (View::Gmem(_), View::Gmem(_))
                 | (View::Smem(..), View::Smem(..)) => {}
             },

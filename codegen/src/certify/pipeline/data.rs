@@ -30,7 +30,8 @@ impl Machine<'_> {
                 }
             }
             (View::Smem(tile, ..), View::Gmem(_)) => self.read(at, from, self.kernel.pipe_of(tile)),
-            (View::Gmem(_), View::Rmem(held, _)) | (View::Rmem(held, _), View::Gmem(_)) => {
+            (View::Gmem(_) | View::Next(_), View::Rmem(held, _))
+            | (View::Rmem(held, _), View::Gmem(_)) => {
                 return self.touch(at, held);
             }
             (View::Looked(_, table), View::Rmem(held, _))
@@ -40,6 +41,9 @@ impl Machine<'_> {
             }
             (View::Looked(..), _) | (_, View::Looked(..)) => {
                 Err("looks rows up that pass no registers".into())
+            }
+            (View::Next(_), _) | (_, View::Next(_)) => {
+                Err("moves what a later trip is at past registers".into())
             }
             (View::Gmem(_), View::Gmem(_))
             | (View::Smem(..), View::Smem(..))

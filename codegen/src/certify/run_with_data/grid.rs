@@ -72,7 +72,7 @@ impl Grid {
     pub fn multiply<'g>(
         &mut self,
         [a, b]: [&'g Grid; 2],
-        rows: &[usize],
+        (rows, down): (&[usize], usize),
         (columns, first): (Range<usize>, usize),
         anew: bool,
     ) -> Option<()> {
@@ -83,7 +83,7 @@ impl Grid {
         let is_poison = |factors: &[f64]| factors.iter().any(|factor| factor.is_nan());
         let mut taken = Vec::new();
         for row in rows {
-            taken.push((*row, factors(a, *row)?));
+            taken.push((*row, factors(a, down + *row)?));
         }
         let mut lines = Vec::new();
         for column in 0..columns.len() {

@@ -200,7 +200,11 @@ impl<'k, 'r> Memory<'k, 'r> {
                 share,
             } => {
                 let first = machine.agents[at].trip == Some(0);
-                let anew = *start == Start::FirstTrip && first;
+                let anew = match start {
+                    Start::Held => false,
+                    Start::FirstTrip => first,
+                    Start::EveryTrip => true,
+                };
                 self.multiply(machine, at, (acc, [*a, *b]), (anew, *share))
             }
             Op::StorePartial(acc, pipe) => self.store_partial(at, *acc, *pipe),

@@ -47,7 +47,7 @@ pub(super) struct Problem {
 /// that tells planes apart.
 fn along_places<'o>(plan: &Plan, operand: &'o Operand) -> impl Iterator<Item = (usize, &'o Axis)> {
     let plane = operand.plane.iter();
-    let number = plan.work.outer().len();
+    let number = plan.work.at_one().len();
     (plan.outer_of(operand)).chain(plane.map(move |(_, axis)| (number, axis)))
 }
 
@@ -58,7 +58,7 @@ impl Problem {
         let extents = &sizes.tile;
         let looked_into = plan.computes.looked_into().into_iter().map(str::to_owned);
         let planes = plan.computes.planes.iter().map(|planes| &planes.mode);
-        let outer = plan.work.outer();
+        let outer = plan.work.at_one();
         let modes = plan.modes.iter().chain(&outer).chain(planes);
         let modes: Vec<String> = modes.cloned().chain(looked_into).collect();
         let extent = |name: &str| {

@@ -24,8 +24,8 @@ const SHARED_TRIPS: i64 = 5;
 pub(super) struct Extents {
     /// Of the work tile's modes: the output's two, and the summed one.
     pub tile: Vec<i64>,
-    /// Of the outer modes.
-    pub outer: Vec<i64>,
+    /// Of the modes that a CTA has one coordinate along at a time.
+    pub at_one: Vec<i64>,
     /// Of the mode that tells planes apart, where there is one.
     pub planes: Vec<i64>,
     /// Of the modes that tables alone look into.
@@ -40,9 +40,10 @@ impl Extents {
             .chain(self.looked_into.iter().copied())
     }
 
-    /// Extents along what operands have several places along: the outer modes, then that of planes.
+    /// Extents along what operands have several places along: modes that a CTA has one coordinate
+    /// along at a time, then that of planes.
     pub fn of_places(&self) -> impl Iterator<Item = i64> + Clone + '_ {
-        self.outer.iter().chain(&self.planes).copied()
+        self.at_one.iter().chain(&self.planes).copied()
     }
 }
 
@@ -80,7 +81,7 @@ pub(super) fn extents(plan: &Plan, kernel: &Kernel) -> Vec<Extents> {
     let fates = plan.fates();
     let outer = fates.iter().filter(|one| one.fate == Fate::One);
     let outer: Vec<&str> = outer.map(|one| one.mode.as_str()).collect();
-    let with_outer = |(number, mut tile): (usize, Vec<i64>)| {
+    let with_outer = |(number, (mut tile, trips)): (usize, (Vec<i64>, i64))| {
         for (mode, extent) in tile.iter_mut().enumerate() {
             let name = plan.modes.get(mode).map_or("", String::as_str);
             let multiple = multiple_of(plan, name);
@@ -93,7 +94,9 @@ pub(super) fn extents(plan: &Plan, kernel: &Kernel) -> Vec<Extents> {
         });
         Extents {
             tile,
-            outer: some(&outer, &OUTER, number),
+            at_one: (some(&outer, &OUTER, number).into_iter())
+                .chain(plan.work.part().map(|_| trips))
+                .collect(),
             planes: planes.collect(),
             looked_into: some(&plan.computes.looked_into(), &LOOKED_INTO, number),
         }
@@ -110,10 +113,14 @@ fn multiple_of(plan: &Plan, name: &str) -> i64 {
     assumed.max().unwrap_or(1)
 }
 
-/// One of whole and cut tiles, and one smaller than a tile, whose rows end where boxes may be cut.
-fn of_tile(plan: &Plan, kernel: &Kernel) -> Vec<Vec<i64>> {
+/// One of whole and cut tiles, and one smaller than a tile, whose rows end where boxes may be cut;
+/// each with the trips of the main loop that it takes.
+fn of_tile(plan: &Plan, kernel: &Kernel) -> Vec<(Vec<i64>, i64)> {
     if let (Some(flow), None) = (&plan.flow, &plan.mma) {
-        return of_flow(plan, flow);
+        return of_flow(plan, flow)
+            .into_iter()
+            .map(|tile| (tile, 1))
+            .collect();
     }
     let work = &kernel.work;
     let cluster = work.cluster().0.map(i64::from);
@@ -153,7 +160,7 @@ fn of_tile(plan: &Plan, kernel: &Kernel) -> Vec<Vec<i64>> {
     let with_summed = |(output, trips): ([i64; 2], i64)| {
         let summed = work.tile.iter().skip(SUMMED);
         let summed = summed.map(|(_, k)| (trips - 1) * k + part(*k));
-        output.into_iter().chain(summed).collect()
+        (output.into_iter().chain(summed).collect(), trips)
     };
     all.into_iter().map(with_summed).collect()
 }

@@ -21,7 +21,7 @@ impl Terms {
         let mut formula = plan.computes.formula.clone();
         let mut operands = plan.operands.clone();
         let own = &plan.computes.formula;
-        let outer = plan.work.outer();
+        let outer = plan.work.at_one();
         let modes = plan.modes.iter().chain(&outer);
         let modes: Vec<usize> = modes.filter_map(|mode| own.mode(mode)).collect();
         for statement in &mut formula.statements {

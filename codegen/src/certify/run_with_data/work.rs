@@ -44,9 +44,9 @@ impl Tiling<'_> {
     /// That of a problem of those extents.
     fn of<'k>(plan: &Plan, work: &'k Work, extents: &Extents) -> Tiling<'k> {
         let tile = plan.modes.iter().map(String::as_str).zip(&extents.tile);
-        let outer = work.outer();
-        let outer = outer.iter().map(String::as_str).zip(&extents.outer);
-        let named: Vec<(&str, &i64)> = tile.chain(outer).collect();
+        let at_one = work.at_one();
+        let at_one = at_one.iter().map(String::as_str).zip(&extents.at_one);
+        let named: Vec<(&str, &i64)> = tile.chain(at_one).collect();
         let of = |mode: &str| {
             let found = named.iter().find(|(name, _)| *name == mode);
             found.map_or(1, |(_, extent)| **extent)

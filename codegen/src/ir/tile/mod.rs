@@ -15,6 +15,7 @@ use crate::element::Element;
 use crate::plan::copies::thread_digits::Part;
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::BoxCopy;
+pub use crate::plan::data::values::Every;
 use crate::plan::data::values::Order;
 use crate::plan::data::warp_roles::Ring;
 use crate::plan::work_tiles::Work;
@@ -111,15 +112,6 @@ pub struct Pipe {
     pub across: Across,
 }
 
-/// What a slot of a pipe is filled for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Every {
-    /// A trip along k, a group of work, a turn.
-    Trip,
-    /// A work tile.
-    WorkTile,
-}
-
 /// What counts as a full slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Full {
@@ -175,6 +167,8 @@ pub enum Start {
     Held,
     /// At zero in the first trip along k of a work tile, then at what the accumulators hold.
     FirstTrip,
+    /// At zero in every trip.
+    EveryTrip,
 }
 
 /// Whether a copy crosses the edge of the tensor.
@@ -341,7 +335,8 @@ pub enum Op {
         b: View,
         /// Where the sums begin.
         start: Start,
-        /// Which of its atoms.
+        /// Which of its atoms; of products of shared memory, which rows of a, where accumulators
+        /// have so many parts of them.
         share: Slice,
     },
     /// Orders what the threads and engines do.

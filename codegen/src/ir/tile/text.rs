@@ -197,6 +197,7 @@ impl Text<'_> {
                 let start = match start {
                     Start::Held => "",
                     Start::FirstTrip => ", from 0 in the first trip",
+                    Start::EveryTrip => ", from 0",
                 };
                 let acc: Vec<_> = acc.iter().map(|acc| self.tile(*acc).to_string()).collect();
                 format!("{} += {a} * {b}{start}{share}", acc.join(", "))
@@ -270,6 +271,7 @@ impl Text<'_> {
         let tile = self.tile(view.tile());
         match view {
             View::Gmem(_) => tile,
+            View::Next(_) => format!("{tile}.next"),
             View::Looked(_, table) => format!("{tile} where {} says", self.tile(table)),
             View::Rmem(_, buffer) => format!("{tile}[{buffer}]"),
             View::Smem(_, stage, block) => {

@@ -18,8 +18,10 @@ pub enum Stage {
 pub enum View {
     /// The tile in global memory that the CTA is at.
     Gmem(TileId),
-    /// The same where entries of a table, a tile in registers, say where along an axis its elements
-    /// lie; those with an entry outside are not there.
+    /// What it is at in the next trip of the main loop; in the last one, where that is at.
+    Next(TileId),
+    /// What it is at where entries of a table, a tile in registers, say where along an axis its
+    /// elements lie; those with an entry outside are not there.
     Looked(TileId, TileId),
     /// A buffer of a tile in shared memory, or one block of it: a k-block of the ring's, a buffer's
     /// load of the staging buffers.
@@ -33,6 +35,7 @@ impl View {
     pub fn tile(self) -> TileId {
         match self {
             View::Gmem(tile)
+            | View::Next(tile)
             | View::Looked(tile, _)
             | View::Smem(tile, ..)
             | View::Rmem(tile, _) => tile,
@@ -43,7 +46,7 @@ impl View {
     pub fn block(self) -> Option<u32> {
         match self {
             View::Smem(_, _, block) => block,
-            View::Gmem(_) | View::Looked(..) | View::Rmem(..) => None,
+            View::Gmem(_) | View::Next(_) | View::Looked(..) | View::Rmem(..) => None,
         }
     }
 }

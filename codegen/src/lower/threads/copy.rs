@@ -156,10 +156,15 @@ impl<'p> Lowering<'p> {
     fn side(&mut self, step: &'p Step, part: &Part<2>, view: View) -> Result<Side<'p>> {
         let plan = self.plan;
         Ok(match view {
-            View::Gmem(tile) | View::Looked(tile, _) => {
+            View::Gmem(tile) | View::Looked(tile, _) | View::Next(tile) => {
                 let operand = self.operand_of(tile)?;
                 let part = (part, step.axes.as_slice());
+                let here = self.state.clone();
+                if matches!(view, View::Next(_)) {
+                    self.step_part()?;
+                }
                 let tile = GmemTile::new(&mut self.builder, plan, operand, part, &self.state);
+                self.state = here;
                 let missing = || bug(plan, format!("{} has no parameters", operand.0.name));
                 Side::Gmem(tile.ok_or_else(missing)?)
             }

@@ -61,19 +61,16 @@ impl Lowering<'_> {
         element::run(code, inputs, outputs, &mut self.temps, env)
     }
 
-    /// The registers of some elements of a tile, which repeat along what it has one element of.
+    /// The registers of some elements of a tile, which repeat along what it has fewer elements of.
     fn held(&self, view: View, elements: &[[i64; 2]]) -> Result<Vec<Reg>> {
         let View::Rmem(tile, buffer) = view else {
             return Err(bug(self.plan, format!("{view:?} is not in registers")));
         };
-        let extents = self.kernel.tiles.get(tile.0).map(|tile| &tile.modes);
-        let one = |at: usize| {
-            let extent = extents.and_then(|modes| modes.get(at));
-            extent.is_some_and(|(_, extent)| *extent == 1)
-        };
-        let repeats = [one(0), one(1)];
+        let modes = self.kernel.tiles.get(tile.0).map(|tile| &tile.modes);
+        let extent = |at: usize| modes.and_then(|modes| Some(modes.get(at)?.1));
+        let extents = [0, 1].map(|at| extent(at).unwrap_or(1).max(1));
         let here = |element: &[i64; 2]| -> [i64; 2] {
-            std::array::from_fn(|at| if repeats[at] { 0 } else { element[at] })
+            std::array::from_fn(|at| element[at] % extents[at])
         };
         let elements: Vec<[i64; 2]> = elements.iter().map(here).collect();
         let fragment = self.fragment(tile)?;
@@ -107,7 +104,7 @@ impl Lowering<'_> {
             let name = formula.modes.get(mode).map(|mode| &mode.name);
             modes.iter().position(|known| Some(known) == name)
         };
-        let outer = |mode: usize| at(&self.kernel.work.outer(), mode);
+        let outer = |mode: usize| at(&self.kernel.work.at_one(), mode);
         let mode = |mode: usize| at(&self.plan.modes, mode).ok_or_else(|| missing("such mode"));
         Ok(Some(match slot {
             Slot::Input(..) | Slot::Call(..) | Slot::Bits(..) => return Ok(None),

@@ -179,6 +179,8 @@ impl Lowering<'_> {
         {
             starts.push(match self.state.tile.get(mode).cloned() {
                 Some(tile) => self.builder.hoist("start", mul(tile, int(extent))),
+                // A part of a sum has all that is summed.
+                None if self.kernel.work.part().is_some() => int(0),
                 None => mul(self.k_tile()?, int(extent)),
             });
         }

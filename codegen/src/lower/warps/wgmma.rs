@@ -4,7 +4,7 @@ use crate::atoms::sync::{Act, Scope};
 use crate::error::Result;
 use crate::ir::thread::expr::{add, and, div, int, mul, rem};
 use crate::ir::thread::program::{Arg, Expr, Reg, Stmt};
-use crate::ir::tile::{Start, TileId};
+use crate::ir::tile::{Slice, Start, TileId};
 use crate::lower::{Lowering, bug, call};
 use crate::plan::data::matrix_descriptor::{Descriptor, Major, UNIT_BYTES};
 
@@ -17,7 +17,7 @@ impl Lowering<'_> {
         &mut self,
         acc: &[TileId],
         factors: [TileId; 2],
-        start: Start,
+        (start, share): (Start, Slice),
     ) -> Result<Vec<Stmt>> {
         let plan = self.plan;
         let [a, b] = self.roles_of()?.descriptors.clone();
@@ -30,9 +30,12 @@ impl Lowering<'_> {
         let accumulate = match start {
             Start::Held => int(1),
             Start::FirstTrip => self.role()?.trip.clone(),
+            Start::EveryTrip => int(0),
         };
         let mut out = Vec::new();
-        for (rest, registers) in self.accumulators(acc)?.into_iter().enumerate() {
+        let accumulators = self.accumulators(acc)?;
+        let first = share.0 as usize * accumulators.len();
+        for (rest, registers) in (first..).zip(accumulators) {
             let down = rest as i64 * along_m * a.row_step_bytes / UNIT_BYTES;
             let a_low = add(a_low.clone(), int(down));
             let args = mma.atom.operands.iter();

@@ -24,8 +24,9 @@ impl Lowering<'_> {
         let scope = self.builder.begin_scope();
         let part = self.part_of(&assignment, Expr::Var(var))?;
         let tiles = self.tiles()?;
-        self.enter(part.tile.clone(), &tiles)?;
+        let tile = part.tile.clone();
         self.part = Some(part);
+        self.enter(tile, &tiles)?;
         let statements = self.ops(body)?;
         self.part = None;
         let mut body = self.builder.end_scope(scope);

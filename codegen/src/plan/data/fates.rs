@@ -17,14 +17,15 @@ impl Plan {
     /// it has one coordinate along, the slowest first, and that of planes.
     pub fn fates(&self) -> Vec<ModeFate> {
         let passes = self.flow.as_ref().and_then(|flow| flow.passes.as_ref());
-        let summed = self.mma.as_ref().map(|_| SUMMED);
-        let looped = summed.or(passes.map(|passes| passes.over));
+        let looped = self.work.looped.iter();
+        let is_looped = |mode: &String| looped.clone().any(|axis| axis.mode == *mode);
         let of_tile = self.modes.iter().zip(&self.cta_tile).enumerate();
         let of_tile = of_tile.map(|(at, (mode, extent))| ModeFate {
             mode: mode.clone(),
             fate: match at {
-                _ if looped == Some(at) => Fate::Looped(*extent),
-                _ if self.work.holds(at) => Fate::Whole(*extent),
+                _ if is_looped(mode) => Fate::Looped(*extent),
+                _ if passes.is_some_and(|passes| passes.over == at) => Fate::Looped(*extent),
+                _ if at == SUMMED || self.work.holds(at) => Fate::Whole(*extent),
                 COLUMNS if self.work.is_in_blocks() => Fate::Whole(*extent),
                 _ => Fate::Tiled(*extent),
             },
@@ -37,7 +38,13 @@ impl Plan {
             mode: planes.mode.clone(),
             fate: Fate::Unrolled(planes.count),
         });
-        of_tile.chain(one).chain(planes).collect()
+        let part = self.work.looped.iter();
+        let part = part.filter(|axis| self.work.part() == Some(&axis.mode));
+        let part = part.map(|axis| ModeFate {
+            mode: axis.mode.clone(),
+            fate: axis.fate,
+        });
+        of_tile.chain(one).chain(planes).chain(part).collect()
     }
 
     /// The fate of a mode; none of one that there are extents alone of.

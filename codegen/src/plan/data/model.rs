@@ -30,6 +30,9 @@ pub struct MmaPlan {
     /// Widens a and b fragments to the atom's type before the MMA, where the operand is stored
     /// narrower.
     pub widen: Option<Arc<Atom>>,
+    /// Groups of products that a step is made in, one after another along m, with the accumulators
+    /// of the group before: more than one where a step is done with them when it ends.
+    pub waves: u32,
 }
 
 /// How accumulators become elements of d.
@@ -242,12 +245,13 @@ impl Plan {
         places
     }
 
-    /// Numbers of the outer modes that run along axes of an operand by themselves, with these.
+    /// Numbers of the modes that a CTA has one coordinate along at a time and that run along axes
+    /// of an operand by themselves, with these.
     pub fn outer_of<'o>(&self, operand: &'o Operand) -> impl Iterator<Item = (usize, &'o Axis)> {
-        let outer = self.work.outer();
+        let at_one = self.work.at_one();
         let own = operand.sized_axes().filter(|axis| axis.table.is_none());
         own.filter_map(move |axis| {
-            let number = outer.iter().position(|mode| *mode == axis.mode);
+            let number = at_one.iter().position(|mode| *mode == axis.mode);
             number.map(|number| (number, axis))
         })
     }

@@ -21,6 +21,8 @@ pub struct Node {
     pub dtype: DType,
     /// What makes it.
     pub does: Does,
+    /// What it is made for.
+    pub every: Every,
     /// How registers hold it: where whole vectors are moved, and where single elements are.
     pub held: [Option<Packing>; 2],
     /// What is computed where it is a map, on both ways.
@@ -37,6 +39,15 @@ pub struct Node {
     /// The node that has the entries of a table: where along an axis of the operand that it is
     /// loaded from, or stored to, its elements lie.
     pub table: Option<usize>,
+}
+
+/// What something is made for, each time anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Every {
+    /// A trip along k, a group of work, a turn.
+    Trip,
+    /// A work tile.
+    WorkTile,
 }
 
 /// How elements of an operand come into shared memory, from where they are loaded.
@@ -57,16 +68,19 @@ pub enum Does {
     Map(Expr, Vec<usize>),
     /// The sums of the kernel's product, of the plane of that number.
     Sum(usize),
+    /// What trips of the main loop carry on: it begins at zero, and each trip gives it a value of
+    /// the elements of other nodes and, as the last parameter, of what it is so far.
+    Carried(Expr, Vec<usize>),
     /// That node folded along the mode that it keeps and this does not, as the flow's fold of that
     /// number is made.
     Fold(usize, usize),
 }
 
 impl Does {
-    /// The nodes that it reads.
+    /// The nodes that it reads when it is made; what is carried is there when the main loop ends.
     pub fn reads(&self) -> &[usize] {
         match self {
-            Does::Load(_) | Does::Sum(_) => &[],
+            Does::Load(_) | Does::Sum(_) | Does::Carried(..) => &[],
             Does::Map(_, from) => from,
             Does::Fold(from, _) => std::slice::from_ref(from),
         }
@@ -111,6 +125,40 @@ pub struct Flow {
     pub along: usize,
     /// How it goes along a mode that no tile holds whole.
     pub passes: Option<Passes>,
+}
+
+impl Flow {
+    /// What trips of the main loop carry on, with what a trip reads for it.
+    pub fn carried(&self) -> Option<(usize, &[usize])> {
+        let mut nodes = self.nodes.iter().enumerate();
+        nodes.find_map(|(at, node)| match &node.does {
+            Does::Carried(_, from) => Some((at, from.as_slice())),
+            _ => None,
+        })
+    }
+
+    /// The nodes that trips read and that are made before the main loop, by number.
+    pub fn before_trips(&self) -> Vec<bool> {
+        let mut needed = vec![false; self.nodes.len()];
+        let carried = self.carried().map(|(_, from)| from);
+        for from in carried.into_iter().flatten() {
+            needed[*from] = true;
+        }
+        for at in (0..self.nodes.len()).rev() {
+            for from in self.nodes[at]
+                .reads()
+                .filter(|_| needed[at])
+                .collect::<Vec<_>>()
+            {
+                needed[from] = true;
+            }
+        }
+        let nodes = needed.iter_mut().zip(&self.nodes);
+        for (needed, node) in nodes {
+            *needed &= node.every == Every::WorkTile;
+        }
+        needed
+    }
 }
 
 impl Flow {

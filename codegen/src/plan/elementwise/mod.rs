@@ -37,7 +37,7 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
     let formula = &spec.compute.formula;
     let known = chooser.violations.len();
     let modes = [0, 1].map(|at| spec.modes().get(at).and_then(|name| formula.mode(name)));
-    let mut flow = graph::of(formula, &formula.statements, modes, None, None);
+    let mut flow = graph::of(formula, &formula.statements, modes, [None; 2], None);
     let Some(shares) = Shares::of(spec, chooser, &flow)? else {
         return Ok(None);
     };

@@ -36,7 +36,14 @@ pub(super) fn flow(spec: &Spec) -> Option<Flow> {
         statements.filter(|(at, _)| *at == found.sum.statement || found.epilogue.contains(at));
     let behind = behind.map(|(_, statement)| statement);
     let planes = computes.planes.as_ref();
-    Some(graph::of(formula, behind, modes, Some(&found.sum), planes))
+    let parts = found.parts.as_ref().map(|parts| &parts.sum);
+    Some(graph::of(
+        formula,
+        behind,
+        modes,
+        [Some(&found.sum), parts],
+        planes,
+    ))
 }
 
 /// Plans how the epilogue's operands come to registers, how its results leave them, and the code of

@@ -14,6 +14,8 @@ mod atoms;
 
 use std::sync::Arc;
 
+use tilewright_formula::Extent;
+
 pub(super) use atoms::{others as other_atoms, roles_by_itself};
 
 use crate::arch::{ARCHES, Arch};
@@ -28,6 +30,7 @@ use crate::plan::smem::swizzle_search::placed_bytes;
 use crate::plan::supported::main_loops::{self, MainLoop};
 use crate::plan::undecided::undecided;
 use crate::plan::values::deterministic_sums;
+use crate::plan::work_tiles::SUMMED;
 use crate::spec::keys::model::{Auto, CopyPath, Operand, Point, Role, Schedule, Spec, Stride};
 
 /// Plans the point. What a violation leaves open is not decided, so that everything else that can
@@ -50,12 +53,17 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
         if !arch_has_roles(spec, chooser) {
             return Ok(None);
         }
+        check_part(spec, chooser);
         main_loops::check(spec, chooser, MainLoop::Specialized);
         warp_specialized::plan(point, chooser, &mut plan, [a, b, d])?;
         computed(spec, chooser, &mut plan)?;
         warp_specialized::place(spec, chooser, &mut plan);
         check_smem(chooser, &plan);
         return Ok(Some(plan));
+    }
+    if let Some(part) = spec.compute.part() {
+        parts_want_roles(spec, chooser, &part);
+        return Ok(None);
     }
     let multistage = wants_multistage(spec, chooser, a, b);
     let way = if multistage {
@@ -90,6 +98,53 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
     plan.smem_bytes = deterministic_sums::place(plan.flow.as_mut(), &plan.cta_tile, (1, ring));
     check_smem(chooser, &plan);
     Ok(Some(plan))
+}
+
+/// A step of the main loop makes a whole part of a sum, where this has parts.
+fn check_part(spec: &Spec, chooser: &mut Chooser<'_>) {
+    let (Some(part), Some(summed)) = (spec.compute.part(), spec.modes().get(SUMMED)) else {
+        return;
+    };
+    let mut modes = spec.compute.formula.modes.iter();
+    let extent = match modes
+        .find(|facts| facts.name == *summed)
+        .map(|facts| &facts.extent)
+    {
+        Some(Extent::Constant(extent)) => *extent,
+        _ => return,
+    };
+    let tile = spec.cta_tile[SUMMED];
+    if tile != extent {
+        let message = format!(
+            "cta_tile has {tile} of the {extent} along {summed} that each part along {part} sums: \
+             use {extent}"
+        );
+        chooser.violate("whole-mode", message);
+    }
+}
+
+/// Refuses sums of parts of a kernel whose warps are all alike.
+fn parts_want_roles(spec: &Spec, chooser: &mut Chooser<'_>, part: &str) {
+    let types = [Role::A, Role::B].map(|role| spec.operand_as(role).map(|one| one.dtype));
+    let runs = |arch: &&Arch| match types {
+        [Some(a), Some(b)] => chooser.multiplies_smem_of(**arch, [spec.accumulator, a, b]),
+        _ => false,
+    };
+    let arches: Vec<String> = (ARCHES.iter().filter(runs))
+        .map(|arch| arch.name.to_string())
+        .collect();
+    let way_out = match arches.is_empty() {
+        true => "use types that an mma of sm_90a reads from shared memory".to_owned(),
+        false => format!(
+            "use arch {}, with a and b contiguous along what is summed, and leave copy and mma out",
+            arches.join(" or ")
+        ),
+    };
+    let message = format!(
+        "sums of parts along {part} are made by warp-specialized kernels alone, and this is none: \
+         {way_out}"
+    );
+    chooser.violate("schedule-arch", message);
 }
 
 /// Plans the epilogue, where one is computed.

@@ -250,7 +250,12 @@ pub(super) fn tiled_mma(
     let grid = [atoms[1], 1, atoms[0] * atoms[1]];
     let grid = Layout::flat(&atoms, &grid)?;
     let tiled = TiledMma::new(mma_of(&facts), &grid, permutation)?;
-    Ok(Some(MmaPlan { atom, tiled, widen }))
+    Ok(Some(MmaPlan {
+        atom,
+        tiled,
+        widen,
+        waves: 1,
+    }))
 }
 
 /// Warps side by side where each has its rows and columns of several planes, or all columns where

@@ -8,7 +8,7 @@ use tilewright_formula::{Expr, ExprKind, ValueType};
 use crate::atoms::model::RegType;
 use crate::dtype::DType;
 use crate::element::{self, Element, Packing};
-use crate::plan::data::values::{Does, Flow, Node};
+use crate::plan::data::values::{Does, Every, Flow};
 use crate::plan::instructions::choose::Chooser;
 
 /// How registers hold values that are computed.
@@ -29,12 +29,14 @@ pub(in crate::plan) fn elements(chooser: &mut Chooser<'_>, flow: &mut Flow) {
             let held = Some(computed(node.dtype));
             flow.nodes[at].held = [held; 2];
         }
-        let Node {
-            does: Does::Map(value, from),
-            ..
-        } = &flow.nodes[at]
-        else {
-            continue;
+        let (value, from) = match &flow.nodes[at].does {
+            Does::Map(value, from) => (value, from.clone()),
+            Does::Carried(value, from) => (value, from.iter().copied().chain([at]).collect()),
+            // What a trip reads was loaded by the one before, beside what that one read.
+            Does::Load(_) if flow.nodes[at].every == Every::Trip => {
+                (&itself(flow.nodes[at].dtype), vec![at])
+            }
+            Does::Load(_) | Does::Sum(_) | Does::Fold(..) => continue,
         };
         let mut found = [None, None];
         let mut problems: Vec<String> = Vec::new();
@@ -79,14 +81,18 @@ pub(in crate::plan) fn repacked(
     from: Packing,
     to: Packing,
 ) -> Option<Arc<Element>> {
-    let value = Expr {
+    let found = compile(chooser, &itself(from.dtype), &[from], to);
+    found.map_err(|reasons| refuse(chooser, reasons, "")).ok()
+}
+
+/// The only parameter, of that type.
+fn itself(dtype: DType) -> Expr {
+    Expr {
         kind: ExprKind::Parameter(0),
-        ty: ValueType::of(from.dtype),
+        ty: ValueType::of(dtype),
         free: 0,
         span: 0..0,
-    };
-    let found = compile(chooser, &value, &[from], to);
-    found.map_err(|reasons| refuse(chooser, reasons, "")).ok()
+    }
 }
 
 /// The code of a value; else a sentence for each operation that no atom does.

@@ -7,8 +7,7 @@ use tilewright_formula::{
     DType, Expr, ExprKind, Formula, Index, Role, Source, Statement, ValueType,
 };
 
-use super::Misfit;
-use super::products::multiplies;
+use super::{Misfit, multiplies};
 use crate::plan::supported::limitations::{self, Limit};
 use crate::spec::{ProductModes, TILE_MODES};
 

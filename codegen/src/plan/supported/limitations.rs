@@ -112,10 +112,12 @@ limits! {
         "compute a factor before they multiply it",
         "compute it in a kernel before this one";
     SCALED_PARTS: PRODUCTS, "scaled-parts",
-        "add scaled parts of a sum (block scales)",
-        "take scales of whole rows and columns, behind the sum";
+        "add parts of a sum, but those of a constant length along one mode of the problem",
+        "sum a mode of constant extent first, `modes: { i: 128 }`, and then along one other mode, \
+         for one product";
     PRODUCT_EXTENT: PRODUCTS, "product-extent",
-        "have constant extents, but of products side by side and of blocks of columns",
+        "have constant extents, but of products side by side, of blocks of columns and of parts of \
+         a sum",
         "take the mode out of `modes`, so that a launch says its extent";
     GROUPS: ALL, "groups",
         "go along ragged modes (grouped products)",
@@ -125,7 +127,8 @@ limits! {
         "write each element at its own coordinates";
     READ_PLACE: PRODUCTS, "read-place",
         "read elsewhere than at an operand's coordinates (gather, other strides of a mode)",
-        "read each element at its own coordinates";
+        "read each element at its own coordinates; for blocks of columns, `s[n/128]`, make two \
+         modes of n: `s[h]` and `b[h,j,k]` with `modes: { j: 128 }`";
     NO_RESULTS: PRODUCTS, "no-results",
         "fold their results without an output that has all of them",
         "write the results to an output as well";

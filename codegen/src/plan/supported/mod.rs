@@ -17,7 +17,9 @@ pub(super) mod main_loops;
 
 use tilewright_formula::affine::ModeId;
 use tilewright_formula::form::{Contraction, FoldSite, Form, Rows};
-use tilewright_formula::{Axis, ExprKind, Extent, Formula, Index, Role, Source, Statement};
+use tilewright_formula::formula::ModeSet;
+use tilewright_formula::functions::Op;
+use tilewright_formula::{Axis, Expr, ExprKind, Extent, Formula, Index, Role, Source, Statement};
 
 use crate::plan::supported::atomics::Along;
 use crate::plan::supported::limitations::Limit;
@@ -165,6 +167,27 @@ fn refuse(
     chooser.violations.extend(extents);
 }
 
+/// Whether an expression, summed along those modes, is a product of matrices: of two elements that
+/// have summed modes in common, and other modes that are each one's own.
+fn multiplies(product: &Expr, summed: ModeSet) -> bool {
+    let ExprKind::Apply {
+        op: Op::Mul,
+        arguments,
+    } = &product.kind
+    else {
+        return false;
+    };
+    let are_read = |one: &Expr| matches!(one.kind, ExprKind::Read { .. });
+    let [a, b] = &arguments[..] else {
+        return false;
+    };
+    are_read(a)
+        && are_read(b)
+        && a.free & b.free & summed != 0
+        && a.free & !b.free & !summed != 0
+        && b.free & !a.free & !summed != 0
+}
+
 fn fold(site: &FoldSite, formula: &Formula) -> String {
     let modes = site
         .modes
@@ -277,15 +300,18 @@ fn elementwise(
 fn extents(computes: &Computes) -> Vec<Violation> {
     let (formula, planes) = (&computes.formula, computes.planes.as_ref());
     let is_rows = matches!(computes.form, Form::Rows(_));
-    let column = match &computes.form {
-        Form::Contraction(found) => ProductModes::of(formula, found).column,
-        Form::Rows(_) | Form::Chain(_) => None,
+    // Columns in blocks, and what is summed of each part of a sum.
+    let constant: Vec<ModeId> = match &computes.form {
+        Form::Contraction(found) => {
+            let modes = ProductModes::of(formula, found);
+            let summed = found.summed.iter().filter(|_| modes.part.is_some());
+            modes.column.iter().chain(summed).copied().collect()
+        }
+        Form::Rows(_) | Form::Chain(_) => Vec::new(),
     };
-    let column = column.and_then(|mode| formula.modes.get(mode));
-    let column = column.map(|mode| mode.name.as_str());
     let mut points = 1i64;
     let mut violations = Vec::new();
-    for mode in &formula.modes {
+    for (number, mode) in formula.modes.iter().enumerate() {
         let name = &mode.name;
         let (limit, message) = match mode.extent {
             Extent::Named => continue,
@@ -302,7 +328,7 @@ fn extents(computes: &Computes) -> Vec<Violation> {
                 (&limitations::CONSTANT_EXTENTS, message)
             }
             Extent::Constant(_) if planes.is_some_and(|planes| planes.mode == *name) => continue,
-            Extent::Constant(_) if column == Some(name.as_str()) => continue,
+            Extent::Constant(_) if constant.contains(&number) => continue,
             Extent::Constant(extent) => {
                 let message = format!(
                     "modes.{name} is {extent}: products with constant extents are not generated \

@@ -3,12 +3,11 @@
 
 use tilewright_formula::affine::ModeId;
 use tilewright_formula::form::{Chain, Contraction, FoldSite};
-use tilewright_formula::formula::ModeSet;
-use tilewright_formula::functions::{Fold, Op};
+use tilewright_formula::functions::Fold;
 use tilewright_formula::syntax::Combine;
 use tilewright_formula::{Expr, ExprKind, Extent, Formula, Source, Statement};
 
-use super::{Misfit, elementwise, fold};
+use super::{Misfit, elementwise, fold, multiplies};
 use crate::error::Violation;
 use crate::plan::supported::atomics::{self, Along};
 use crate::plan::supported::limitations::{self, Limit};
@@ -129,27 +128,6 @@ pub(in crate::plan) fn almost(formula: &Formula) -> Option<std::ops::Range<usize
     found
 }
 
-/// Whether an expression, summed along those modes, is a product of matrices: of two elements that
-/// have summed modes in common, and other modes that are each one's own.
-pub(super) fn multiplies(product: &Expr, summed: ModeSet) -> bool {
-    let ExprKind::Apply {
-        op: Op::Mul,
-        arguments,
-    } = &product.kind
-    else {
-        return false;
-    };
-    let are_read = |one: &Expr| matches!(one.kind, ExprKind::Read { .. });
-    let [a, b] = &arguments[..] else {
-        return false;
-    };
-    are_read(a)
-        && are_read(b)
-        && a.free & b.free & summed != 0
-        && a.free & !b.free & !summed != 0
-        && b.free & !a.free & !summed != 0
-}
-
 /// What a contraction does beyond a product of two matrices.
 pub(super) fn of_contraction(
     formula: &Formula,
@@ -165,19 +143,8 @@ pub(super) fn of_contraction(
             limit: &limitations::PROLOGUE,
         });
     }
-    if let Some(parts) = &found.parts {
-        misfits.push(Misfit {
-            part: parts.sum.span.clone(),
-            what: format!(
-                "`{}` adds scaled parts of the sum",
-                fold(&parts.sum, formula)
-            ),
-            limit: &limitations::SCALED_PARTS,
-        });
-    }
-    let of_parts = found.parts.as_ref().map(|parts| parts.sum.statement);
+    misfits.extend(parts(formula, found, planes));
     let behind = found.epilogue.iter().chain([&found.sum.statement]);
-    let behind = behind.filter(|at| Some(**at) != of_parts);
     let plane = planes.and_then(|planes| formula.mode(&planes.mode));
     let modes = found.rows.iter().chain(&found.columns).chain(&found.batch);
     let modes = modes.copied();
@@ -204,6 +171,48 @@ pub(super) fn of_contraction(
     misfits.extend(folds(formula, found));
     misfits.extend(no_results(formula, found));
     misfits
+}
+
+/// What of a sum of parts is none of parts of one constant length, each scaled and then forgotten.
+fn parts(formula: &Formula, found: &Contraction, planes: Option<&Planes>) -> Vec<Misfit> {
+    let Some(parts) = &found.parts else {
+        return Vec::new();
+    };
+    let text = fold(&parts.sum, formula);
+    let modes = ProductModes::of(formula, found);
+    let extent = |mode: &ModeId| formula.modes.get(*mode).map(|facts| &facts.extent);
+    let constant = |mode| matches!(extent(mode), Some(Extent::Constant(_)));
+    let what = if planes.is_some() {
+        Some(format!(
+            "`{text}` adds parts of several products side by side"
+        ))
+    } else if modes
+        .part
+        .is_none_or(|part| extent(&part) != Some(&Extent::Named))
+    {
+        Some(format!(
+            "`{text}` adds parts along other than one mode of the problem"
+        ))
+    } else if !found.summed.iter().all(constant) {
+        Some(format!("`{text}` adds parts whose length no constant says"))
+    } else {
+        None
+    };
+    let misfit = |what: String, part: &std::ops::Range<usize>| Misfit {
+        part: part.clone(),
+        what,
+        limit: &limitations::SCALED_PARTS,
+    };
+    let of_parts = what.map(|what| misfit(what, &parts.sum.span));
+    let stored = formula.statements.iter().filter(|one| {
+        matches!(one.target, Source::Operand(_))
+            && modes.part.is_some_and(|part| one.loops.contains(&part))
+    });
+    let stored = stored.map(|one| {
+        let name = formula.name(one.target);
+        misfit(format!("{name} has an element for each part"), &one.span)
+    });
+    of_parts.into_iter().chain(stored).collect()
 }
 
 /// Outputs none of which has an element for each result: tiles are those of one that has.

@@ -1,5 +1,6 @@
 //! What a kernel computes of the elements of its tile, step after step: tiles in registers, each
-//! made once, by a load, a map, a fold or the sums of a product.
+//! made once, by a load, a map, a fold or the sums of a product. Where a sum is made of parts, what
+//! a part takes is made once a trip of the main loop, which carries the sum on.
 //!
 //! Comes in: a formula and the two modes of the tile. Goes out: nodes in the order of evaluation,
 //! as decisions of a plan hold them; which registers hold what is decided where the steps are.
@@ -10,20 +11,22 @@ use std::collections::HashMap;
 
 use tilewright_formula::affine::ModeId;
 use tilewright_formula::form::FoldSite;
+use tilewright_formula::functions::Op;
 use tilewright_formula::{Expr, ExprKind, Formula, Index, Source, Statement, ValueType};
 
 use crate::dtype::DType;
 use crate::plan::data::combining::{Combining, fold_of};
 use crate::plan::data::folds::Combination;
-use crate::plan::data::values::{Does, Flow, Node};
+use crate::plan::data::values::{Does, Every, Flow, Node};
 use crate::spec::Planes;
 
-/// The nodes of those statements, over a tile of two modes; the fold there is a product's.
+/// The nodes of those statements, over a tile of two modes; the folds there are a product's, and
+/// that of its parts.
 pub(in crate::plan) fn of<'f>(
     formula: &'f Formula,
     statements: impl IntoIterator<Item = &'f Statement>,
     modes: [Option<ModeId>; 2],
-    sum: Option<&FoldSite>,
+    [sum, parts]: [Option<&FoldSite>; 2],
     planes: Option<&Planes>,
 ) -> Flow {
     let plane = planes.and_then(|planes| formula.mode(&planes.mode));
@@ -31,6 +34,7 @@ pub(in crate::plan) fn of<'f>(
         formula,
         modes,
         sum: sum.cloned(),
+        parts: parts.cloned(),
         plane: plane.map(|mode| (mode, 0)),
         planes: planes.map_or(1, |planes| planes.count),
         flow: Flow::default(),
@@ -51,6 +55,8 @@ struct Growing<'f> {
     formula: &'f Formula,
     modes: [Option<ModeId>; 2],
     sum: Option<FoldSite>,
+    /// The sum of the parts that the product makes.
+    parts: Option<FoldSite>,
     /// The mode that tells planes apart, and the one that is made.
     plane: Option<(ModeId, i64)>,
     /// How many there are.
@@ -74,6 +80,12 @@ impl Growing<'_> {
             }
             _ => 0,
         };
+        // What parts share is not made before the main loop where each part may be another.
+        let of_parts = statement.loops.iter().any(|mode| self.is_of_parts(*mode));
+        let every = match of_parts {
+            true => Every::Trip,
+            false => Every::WorkTile,
+        };
         let (value, dtype, stored) = match statement.target {
             Source::Operand(_) => (value, formula.dtype(statement.target), Some(name.clone())),
             Source::Local(local) => {
@@ -90,7 +102,7 @@ impl Growing<'_> {
             return;
         }
         let table = self.table(&statement.left);
-        let at = self.push(name, keeps, dtype, Does::Map(value, from));
+        let at = self.push(name, keeps, dtype, (Does::Map(value, from), every));
         self.flow.nodes[at].stored = stored;
         self.flow.nodes[at].combined = self.combining(statement, dtype);
         self.flow.nodes[at].table = table;
@@ -120,12 +132,25 @@ impl Growing<'_> {
             .map(|mode| mode.is_some_and(|mode| modes.clone().any(|one| one == mode)))
     }
 
-    fn push(&mut self, name: String, keeps: [bool; 2], dtype: DType, does: Does) -> usize {
+    /// Whether a mode is that of the parts of a sum.
+    fn is_of_parts(&self, mode: ModeId) -> bool {
+        let mut parts = self.parts.iter().flat_map(|parts| &parts.modes);
+        parts.any(|one| *one == mode)
+    }
+
+    fn push(
+        &mut self,
+        name: String,
+        keeps: [bool; 2],
+        dtype: DType,
+        (does, every): (Does, Every),
+    ) -> usize {
         self.flow.nodes.push(Node {
             name,
             keeps,
             dtype,
             does,
+            every,
             held: [None; 2],
             element: [None, None],
             late: false,
@@ -161,8 +186,17 @@ impl Growing<'_> {
                 dtype,
                 body,
             } => {
-                let is_sum = self.sum.as_ref().is_some_and(|sum| sum.span == expr.span);
-                if !is_sum {
+                let is = |site: &Option<FoldSite>| {
+                    site.as_ref().is_some_and(|site| site.span == expr.span)
+                };
+                if is(&self.parts) {
+                    let node = self.carried(expr, body, *dtype);
+                    return Expr {
+                        kind: parameter(from, node),
+                        ..expr.clone()
+                    };
+                }
+                if !is(&self.sum) {
                     return self.fold(expr, (*fold, modes, *dtype), body, from);
                 }
                 let plane = self.plane.map_or(0, |(_, number)| number as usize);
@@ -171,7 +205,11 @@ impl Growing<'_> {
                     Some((_, number)) => Planes::name(self.formula, alone, number),
                     None => alone.to_owned(),
                 };
-                let node = self.push(name, [true; 2], *dtype, Does::Sum(plane));
+                let (name, every) = match self.parts {
+                    Some(_) => (self.own_name("part"), Every::Trip),
+                    None => (name, Every::WorkTile),
+                };
+                let node = self.push(name, [true; 2], *dtype, (Does::Sum(plane), every));
                 parameter(from, node)
             }
             ExprKind::Apply { op, arguments } => ExprKind::Apply {
@@ -199,6 +237,39 @@ impl Growing<'_> {
         }
     }
 
+    /// The node of the sum of parts, each of which has that value.
+    fn carried(&mut self, sum: &Expr, part: &Expr, dtype: DType) -> usize {
+        let mut from = Vec::new();
+        let part = self.over_nodes(part, &mut from);
+        let so_far = Expr {
+            kind: ExprKind::Parameter(from.len()),
+            ..sum.clone()
+        };
+        let next = Expr {
+            kind: ExprKind::Apply {
+                op: Op::Add,
+                arguments: vec![so_far, part],
+            },
+            ..sum.clone()
+        };
+        let name = self.sum_name(sum).to_owned();
+        let does = Does::Carried(next, from);
+        self.push(name, [true; 2], dtype, (does, Every::WorkTile))
+    }
+
+    /// A name that nothing of the formula has.
+    fn own_name(&self, wanted: &str) -> String {
+        let formula = self.formula;
+        let operands = formula.signature.operands.iter().map(|one| &one.name);
+        let locals = formula.locals.iter().map(|one| &one.name);
+        let known: Vec<&String> = operands.chain(locals).collect();
+        let mut name = wanted.to_owned();
+        while known.contains(&&name) {
+            name.push('_');
+        }
+        name
+    }
+
     /// The node of an operand's or an intermediate's elements at that place, the only one that it
     /// is read at in a plane.
     fn source(&mut self, source: Source, indices: &[Index]) -> usize {
@@ -213,7 +284,12 @@ impl Growing<'_> {
         let free = free.fold(0, |all, modes| all | modes);
         let keeps = self.keeps((0..64).filter(|mode| free >> mode & 1 == 1));
         let dtype = formula.dtype(source);
-        let at = self.push(name.clone(), keeps, dtype, Does::Load(name));
+        let of_parts = (0..64).any(|mode| free >> mode & 1 == 1 && self.is_of_parts(mode));
+        let every = match of_parts {
+            true => Every::Trip,
+            false => Every::WorkTile,
+        };
+        let at = self.push(name.clone(), keeps, dtype, (Does::Load(name), every));
         self.flow.nodes[at].table = table;
         self.known.insert((source, plane), at);
         at

@@ -48,6 +48,8 @@ pub struct Work {
     /// The axes along the output's two modes that tiles stand along; none where a tile has all
     /// that there is.
     pub across: [Option<WorkAxis>; 2],
+    /// The axis that the main loop of a product goes along: k, or the parts of a sum.
+    pub looped: Option<WorkAxis>,
     /// Order of the output tiles.
     pub raster: Raster,
     /// Which of them a CTA makes.
@@ -80,7 +82,7 @@ pub enum Fate {
     One,
     /// So many values side by side, one for each coordinate: planes.
     Unrolled(i64),
-    /// So many elements a step, step after step: k, long rows in several passes.
+    /// So many elements a step, step after step: k, parts of a sum, long rows in several passes.
     Looped(i64),
 }
 
@@ -102,8 +104,8 @@ pub struct Sizes<N> {
     apart: Vec<N>,
     /// Along those that tiles stand along.
     across: [Option<N>; 2],
-    /// Along the summed mode.
-    summed: Option<N>,
+    /// Along the one that the main loop goes along.
+    looped: Option<N>,
 }
 
 /// Where a work tile lies.
@@ -223,6 +225,21 @@ impl Work {
         one.map(|axis| axis.mode.clone()).collect()
     }
 
+    /// The mode that a step of the main loop has one coordinate along, where it is none of the
+    /// tile's: parts of a sum.
+    pub fn part(&self) -> Option<&str> {
+        let looped = self.looped.as_ref().map(|axis| axis.mode.as_str());
+        looped.filter(|mode| self.tile.iter().all(|(tiled, _)| tiled != mode))
+    }
+
+    /// The modes that a CTA has one coordinate along at a time: for a work tile, then for a step of
+    /// the main loop.
+    pub fn at_one(&self) -> Vec<String> {
+        let mut modes = self.outer();
+        modes.extend(self.part().map(str::to_owned));
+        modes
+    }
+
     /// The extents of its axes, by the names of their modes.
     ///
     /// # Errors
@@ -230,13 +247,12 @@ impl Work {
     pub fn sizes<N, E>(&self, of: impl Fn(&str) -> Result<N, E>) -> Result<Sizes<N>, E> {
         let of_axis =
             |axis: &Option<WorkAxis>| axis.as_ref().map(|axis| of(&axis.mode)).transpose();
-        let summed = self.tile.get(SUMMED);
         Ok(Sizes {
             apart: (self.apart.iter())
                 .map(|axis| of(&axis.mode))
                 .collect::<Result<_, E>>()?,
             across: [of_axis(&self.across[0])?, of_axis(&self.across[1])?],
-            summed: summed.map(|(mode, _)| of(mode)).transpose()?,
+            looped: of_axis(&self.looped)?,
         })
     }
 
@@ -258,10 +274,10 @@ impl Work {
         sizes.apart.iter().cloned().fold(all, N::mul)
     }
 
-    /// Steps along k that an output tile is made in.
+    /// Steps of the main loop that an output tile is made in.
     pub fn steps<N: Count>(&self, sizes: &Sizes<N>) -> N {
-        match (self.tile.get(SUMMED), &sizes.summed) {
-            (Some((_, each)), Some(extent)) => N::ceil_div(extent.clone(), *each),
+        match (&self.looped, &sizes.looped) {
+            (Some(axis), Some(extent)) => axis.count(extent.clone(), 1),
             _ => N::int(1),
         }
     }

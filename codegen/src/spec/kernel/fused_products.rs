@@ -71,6 +71,8 @@ pub struct ProductModes {
     pub batch: Vec<usize>,
     /// All columns.
     pub columns: Vec<usize>,
+    /// The mode of the parts that a sum is made of, each a product of its own, where there is one.
+    pub part: Option<usize>,
 }
 
 /// Fewest columns of a block: what products side by side are told apart by is a shorter mode.
@@ -98,8 +100,8 @@ impl ProductModes {
             _ => (None, None, &[][..]),
         };
         // Parts of a sum are no batches.
-        let of_parts = found.parts.iter().flat_map(|parts| &parts.sum.modes);
-        let of_parts: Vec<&usize> = of_parts.collect();
+        let of_parts = found.parts.as_ref().map(|parts| parts.sum.modes.as_slice());
+        let of_parts = of_parts.unwrap_or_default();
         let both = found.batch.iter().filter(|mode| !of_parts.contains(mode));
         let mut batch: Vec<usize> = both.chain(of_rows).chain(of_columns).copied().collect();
         let results = found.outputs.iter();
@@ -112,6 +114,10 @@ impl ProductModes {
             blocks,
             batch,
             columns,
+            part: match of_parts {
+                [part] => Some(*part),
+                _ => None,
+            },
         }
     }
 
@@ -131,12 +137,16 @@ pub(in crate::spec) fn apart(formula: &Formula, form: &Form) -> Vec<String> {
     }
 }
 
-/// The name of the mode of a product's blocks of columns.
-pub(in crate::spec) fn blocks(formula: &Formula, form: &Form) -> Option<String> {
+/// The name of a mode that a product may have.
+pub(in crate::spec) fn mode_of(
+    formula: &Formula,
+    form: &Form,
+    which: impl FnOnce(ProductModes) -> Option<usize>,
+) -> Option<String> {
     let Form::Contraction(found) = form else {
         return None;
     };
-    let mode = ProductModes::of(formula, found).blocks?;
+    let mode = which(ProductModes::of(formula, found))?;
     Some(formula.modes.get(mode)?.name.clone())
 }
 

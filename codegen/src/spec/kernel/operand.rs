@@ -28,8 +28,8 @@ pub struct Operand {
     pub plane: Option<(usize, Axis)>,
     /// The input that it may take the place of, where it is an output.
     pub over: Option<String>,
-    /// The axes along which a tile of a product has one coordinate, batches and blocks of columns,
-    /// and where its formula has them.
+    /// The axes along which a product has one coordinate at a time, batches, blocks of columns and
+    /// parts of its sum, and where its formula has them.
     pub apart: Vec<(usize, Axis)>,
 }
 

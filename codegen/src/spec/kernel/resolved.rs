@@ -135,7 +135,12 @@ impl Computes {
 
     /// The mode of a product's blocks of columns, of which a tile has one.
     pub fn blocks(&self) -> Option<String> {
-        fused_products::blocks(&self.formula, &self.form)
+        fused_products::mode_of(&self.formula, &self.form, |modes| modes.blocks)
+    }
+
+    /// The mode of the parts that a product's sum is made of: a step of the main loop has one.
+    pub fn part(&self) -> Option<String> {
+        fused_products::mode_of(&self.formula, &self.form, |modes| modes.part)
     }
 
     /// The modes that no tile cuts, each of which a tile has one coordinate along: of rows, where

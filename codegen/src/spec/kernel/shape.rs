@@ -47,7 +47,7 @@ pub(in crate::spec) struct OperandShape {
     pub transposed: bool,
     /// Which of its modes tells planes apart.
     pub plane: Option<usize>,
-    /// Which of its modes are those that a tile of a product has one coordinate along.
+    /// Which of its modes are those that a product has one coordinate along at a time.
     pub apart: Vec<usize>,
 }
 
@@ -260,7 +260,8 @@ impl Shape {
         let is_plain = plain.is_some();
         let (operands, tile) = plain.unwrap_or_else(|| {
             let planes = Planes::of(&formula, form);
-            let apart = fused_products::apart(&formula, form);
+            let mut apart = fused_products::apart(&formula, form);
+            apart.extend(fused_products::mode_of(&formula, form, |modes| modes.part));
             let operands = formula.signature.operands.iter().enumerate();
             let operands = operands.map(|(at, operand)| {
                 let modes = operand.axes.iter().map(ToString::to_string);

@@ -56,7 +56,12 @@ impl<'k> Memory<'k, '_> {
         for key in &taken {
             sources.push(self.take(*key, self.extents(key.1)?));
         }
-        let mut target = self.take(to, self.extents(to.1)?);
+        // What a share leaves of a tile that is read as well is what it was.
+        let own = taken.iter().position(|key| *key == to);
+        let mut target = match own.and_then(|at| sources.get(at)) {
+            Some(own) => Grid::clone(own),
+            None => self.take(to, self.extents(to.1)?),
+        };
         let ground = self.ground(machine, at, &element.value)?;
         let round = rounding(element.output.dtype);
         let place = |key: &Key| taken.iter().position(|one| one == key).unwrap_or(0);
@@ -131,7 +136,11 @@ impl<'k> Memory<'k, '_> {
             let keeps = [0, 1].map(|at| keeps[at] || whole[at] == 1);
             let own = new.tv.kept(keeps);
             let owns = |thread: i64| old.tv.base(thread) == own.base(thread);
-            let holds = own.values.iter().all(|value| old.tv.values.contains(value));
+            let extents = self.extents(key.1)?.map(|extent| (extent as i64).max(1));
+            let holds = own.values.iter().all(|value| {
+                let own = [0, 1].map(|at| value[at] % extents[at]);
+                old.tv.values.contains(&own)
+            });
             if !holds || !(0..threads).all(owns) {
                 let name = &self.tile(key.1)?.name;
                 return Err(format!("computes of {name} what other threads hold"));
@@ -162,7 +171,7 @@ impl<'k> Memory<'k, '_> {
             let is_named = named >> at_mode & 1 == 1;
             let number = |modes: &[String]| modes.iter().position(|name| *name == mode.name);
             let along = number(&self.plan.modes).filter(|at| is_named && *at < 2);
-            let outer = number(&self.kernel.work.outer()).filter(|_| is_named);
+            let outer = number(&self.kernel.work.at_one()).filter(|_| is_named);
             let start = match along.map(Mode::Tile).or(outer.map(Mode::Outer)) {
                 Some(mode) => self.first(machine, at, mode)?,
                 None => 0,
@@ -377,9 +386,12 @@ impl<'k> Memory<'k, '_> {
     }
 }
 
-/// The element there, or the only one along what a tile has one element of.
+/// The element there, which repeats along what a tile has fewer elements of.
 pub(super) fn repeated(grid: &Grid, at: [i64; 2]) -> Option<f64> {
-    let at = [0, 1].map(|axis| if grid.extents[axis] == 1 { 0 } else { at[axis] });
+    let at = [0, 1].map(|axis| match grid.extents[axis] as i64 {
+        extent if at[axis] < extent => at[axis],
+        extent => at[axis] % extent.max(1),
+    });
     grid.element(at)
 }
 

@@ -93,7 +93,7 @@ impl<'k> Memory<'k, '_> {
         tile: TileId,
         (entries, bounds): (&'g Grid, Bounds),
     ) -> Result<Looking<'g>, String> {
-        let (slice, start) = self.start(machine, at, tile, 0)?;
+        let (slice, start) = self.start(machine, at, View::Gmem(tile), 0)?;
         let operand = self.plan.operands.get(slice.operand);
         let operand = operand.ok_or("an operand of no number")?;
         let modes = self.plan.places(operand);

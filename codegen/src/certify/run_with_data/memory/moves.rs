@@ -4,6 +4,7 @@ use super::super::super::pipeline::Machine;
 use super::super::grid::{Grid, Run};
 use super::super::output::Matrix;
 use super::super::sizes::GRANULE;
+use super::super::work::Portion;
 use super::{Key, Memory, Mode, Owner};
 use crate::ir::tile::{Bounds, CopyId, Place, Slice, Stage, TileId, View};
 use crate::plan::copies::packed_weights::PADDED_ROWS;
@@ -18,7 +19,9 @@ impl<'k> Memory<'k, '_> {
     pub(super) fn key(&self, machine: &Machine<'k>, at: usize, view: View) -> Result<Key, String> {
         match view {
             View::Rmem(..) => self.in_registers(at, view),
-            View::Gmem(_) | View::Looked(..) => Err("an operand has no buffers".into()),
+            View::Gmem(_) | View::Next(_) | View::Looked(..) => {
+                Err("an operand has no buffers".into())
+            }
             View::Smem(_, stage, _) => {
                 let (tile, number) = machine.buffer(at, view)?;
                 let owner = match stage {
@@ -82,8 +85,8 @@ impl<'k> Memory<'k, '_> {
             (_, View::Looked(tile, table)) => {
                 self.scatter(machine, at, (from, tile, table), bounds, runs)
             }
-            (View::Gmem(tile), _) => {
-                let (operand, start) = self.start(machine, at, tile, self.members[at].stepped)?;
+            (View::Gmem(_) | View::Next(_), _) => {
+                let (operand, start) = self.start(machine, at, from, self.members[at].stepped)?;
                 let into = self.key(machine, at, to)?;
                 let mut grid = self.take(into, self.buffer_extents(to)?);
                 let source = self.problem.input(operand)?;
@@ -103,8 +106,9 @@ impl<'k> Memory<'k, '_> {
                 self.held.insert(into, grid);
                 done
             }
-            (_, View::Gmem(tile)) => {
-                let (operand, start) = self.start(machine, at, tile, self.members[at].stepped)?;
+            (_, View::Next(_)) => Err("stores to where a later trip is at".into()),
+            (_, View::Gmem(_)) => {
+                let (operand, start) = self.start(machine, at, to, self.members[at].stepped)?;
                 let key = self.key(machine, at, from)?;
                 let grid = self.take(key, self.buffer_extents(from)?);
                 let done = runs.iter().try_for_each(|run| {
@@ -145,16 +149,21 @@ impl<'k> Memory<'k, '_> {
         &self,
         machine: &Machine<'k>,
         at: usize,
-        id: TileId,
+        view: View,
         k_tile: i64,
     ) -> Result<(Matrix, [i64; 2]), String> {
-        let tile = self.tile(id)?;
+        let tile = self.tile(view.tile())?;
         let Place::Gmem(operand, plane) = tile.place else {
             return Err(format!("{} is not in global memory", tile.name));
         };
         let portions = self.portions.get(self.members[at].cta);
         let portion = portions.and_then(|portions| portions.get(machine.agents[at].tile));
         let portion = portion.ok_or("no work tile has begun")?;
+        let part = self.part(machine, at, portion);
+        let part = part.map(|part| match view {
+            View::Next(_) => (part + 1).min(self.parts() - 1),
+            View::Gmem(_) | View::Looked(..) | View::Smem(..) | View::Rmem(..) => part,
+        });
         let along = |mode: &str| {
             // An operand's elements repeat along what it has no mode along.
             if mode.is_empty() {
@@ -165,18 +174,34 @@ impl<'k> Memory<'k, '_> {
             let number = number.ok_or_else(|| format!("no tile cuts the mode {mode}"))?;
             match portion.start.get(number) {
                 Some(_) => self.first(machine, at, Mode::Tile(number)),
+                // A part of a sum has all that is summed.
+                None if number == SUMMED && part.is_some() => Ok(0),
                 None if number == SUMMED => Ok((portion.first + k_tile) * modes[number].1),
                 None => Err(format!("no place along the mode {mode}")),
             }
         };
         match tile.modes.as_slice() {
             [(rows, _), (columns, _)] => {
-                let slice = self.problem.slice(operand, &portion.outer);
+                let at: Vec<i64> = portion.outer.iter().copied().chain(part).collect();
+                let slice = self.problem.slice(operand, &at);
                 let slice = slice.of_plane(plane.unwrap_or(0));
                 Ok((slice, [along(rows)?, along(columns)?]))
             }
             modes => Err(format!("{} has {} modes", tile.name, modes.len())),
         }
+    }
+
+    /// The part of a sum that a member's trip is at, where there are several.
+    fn part(&self, machine: &Machine<'k>, at: usize, portion: &Portion) -> Option<i64> {
+        let trip = machine.agents[at].trip.unwrap_or(0);
+        let part = self.kernel.work.part();
+        part.map(|_| portion.first + i64::from(trip))
+    }
+
+    /// Parts that a sum is made of.
+    fn parts(&self) -> i64 {
+        let part = self.kernel.work.part();
+        part.and_then(|part| self.problem.extent(part)).unwrap_or(1)
     }
 
     /// The first coordinate of a member's work tile along a mode of the tile, or of the chunk that
@@ -191,7 +216,10 @@ impl<'k> Memory<'k, '_> {
         let portion = portions.and_then(|portions| portions.get(machine.agents[at].tile));
         let start = portion.and_then(|portion| match mode {
             Mode::Tile(mode) => portion.start.get(mode).copied(),
-            Mode::Outer(mode) => portion.outer.get(mode).copied(),
+            Mode::Outer(mode) => {
+                let part = self.part(machine, at, portion);
+                portion.outer.iter().copied().chain(part).nth(mode)
+            }
         });
         let start = start.ok_or_else(|| format!("no place along {mode:?}"))?;
         let Mode::Tile(mode) = mode else {
@@ -244,7 +272,7 @@ impl<'k> Memory<'k, '_> {
         to: View,
     ) -> Result<(), String> {
         let trip = machine.agents[at].trip.map_or(0, i64::from);
-        let (operand, mut start) = self.start(machine, at, from, trip)?;
+        let (operand, mut start) = self.start(machine, at, View::Gmem(from), trip)?;
         if boxes.packed {
             // Of work tiles behind the padded rows the last one is loaded.
             let rows = self.problem.input(operand)?.extents[0] as i64;
@@ -292,7 +320,7 @@ impl<'k> Memory<'k, '_> {
     ) -> Result<(), String> {
         let number = from.block().ok_or("a store of no box")?;
         let place = self.place(at, boxes, number)?.coord;
-        let (operand, start) = self.start(machine, at, to, 0)?;
+        let (operand, start) = self.start(machine, at, View::Gmem(to), 0)?;
         let key = self.key(machine, at, from)?;
         let grid = self.take(key, self.buffer_extents(from)?);
         let along = boxes.contiguous;

@@ -39,9 +39,9 @@ impl<'k> Memory<'k, '_> {
         (acc, first_of_b, [a, b]): (TileId, usize, [View; 2]),
         (anew, share): (bool, Slice),
     ) -> Result<(), String> {
-        let runs = self
-            .regions
-            .of_products(acc, share, self.members[at].part)?;
+        let in_registers = matches!(a, View::Rmem(..));
+        let own = if in_registers { share } else { WHOLE };
+        let runs = self.regions.of_products(acc, own, self.members[at].part)?;
         let keys = [self.key(machine, at, a)?, self.key(machine, at, b)?];
         let ids = [acc, keys[0].1, keys[1].1];
         let tiles = [self.tile(ids[0])?, self.tile(ids[1])?, self.tile(ids[2])?];
@@ -56,7 +56,12 @@ impl<'k> Memory<'k, '_> {
             self.extents(ids[1])?,
             self.extents(ids[2])?,
         ];
-        if of_a[0] != of_acc[0] || of_b[0] < first_of_b + of_acc[1] || of_a[1] != of_b[1] {
+        // Of a slot accumulators may have a part of the rows of a, which comes in as many.
+        let (number, parts) = match in_registers {
+            true => (0, 1),
+            false => (share.0 as usize, share.1 as usize),
+        };
+        if of_a[0] != parts * of_acc[0] || of_b[0] < first_of_b + of_acc[1] || of_a[1] != of_b[1] {
             return Err(format!(
                 "products of {of_a:?} and {of_b:?} are not {of_acc:?}"
             ));
@@ -71,7 +76,8 @@ impl<'k> Memory<'k, '_> {
             let first = alike.first().map_or(0, |run| run.at[1] as usize);
             let columns = first..first + alike.first().map_or(0, |run| run.len);
             let columns = (columns, first_of_b + first);
-            let done = sums.multiply([&factors[0], &factors[1]], &rows, columns, anew);
+            let rows = (rows.as_slice(), number * of_acc[0]);
+            let done = sums.multiply([&factors[0], &factors[1]], rows, columns, anew);
             done.ok_or(OUTSIDE)?;
         }
         self.held.insert(key, sums);

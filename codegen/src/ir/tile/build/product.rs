@@ -69,6 +69,12 @@ impl Product<'_> {
         self.acc.first().copied().unwrap_or(TileId(usize::MAX))
     }
 
+    /// The only tile of what a work tile's trips add up: accumulators, or the sums of parts.
+    pub fn total(&self) -> TileId {
+        let carried = self.flow.as_ref().and_then(FlowTiles::carried);
+        carried.unwrap_or_else(|| self.alone())
+    }
+
     /// Widens the fragments of a buffer to the MMA's types, where they are stored narrower.
     pub fn widen(&self, buffer: u32) -> impl Iterator<Item = Op> + '_ {
         let widens =

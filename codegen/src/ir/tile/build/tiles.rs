@@ -116,6 +116,14 @@ impl<'p> Tiles<'p> {
         TileId(self.tiles.len() - 1)
     }
 
+    /// How threads hold a tile; none of what is in memory.
+    pub fn held(&self, tile: TileId) -> Option<&Held> {
+        match &self.tiles.get(tile.0)?.place {
+            Place::Rmem(held) => Some(held),
+            Place::Gmem(..) | Place::Smem(_) => None,
+        }
+    }
+
     fn find(&self, name: &str, is: impl Fn(&Place) -> bool) -> TileId {
         let mut tiles = self.tiles.iter();
         let at = tiles.position(|tile| tile.name == name && is(&tile.place));
@@ -255,6 +263,7 @@ impl<'p> Tiles<'p> {
             results(&output.name, pack, RegType::B32),
             results(&format!("{}_edge", output.name), convert, RegType::B16),
         );
+        self.cut_rows(&acc, mma.waves)?;
         let flow = plan.flow.as_ref();
         let flow = flow.map(|flow| FlowTiles::declare(self, flow, &parts.c, &acc));
         Ok(Product {
@@ -269,6 +278,26 @@ impl<'p> Tiles<'p> {
             packed,
             single,
         })
+    }
+
+    /// Leaves accumulators the rows of one of so many groups of products.
+    fn cut_rows(&mut self, acc: &[TileId], waves: u32) -> Result<()> {
+        let plan = self.plan;
+        for acc in acc.iter().filter(|_| waves > 1) {
+            let tile = self.tiles.get_mut(acc.0);
+            let missing = || bug(plan, "accumulators that groups of rows do not share");
+            let tile = tile.ok_or_else(missing)?;
+            let (Place::Rmem(held), Some(rows)) = (&mut tile.place, tile.modes.first_mut()) else {
+                return Err(missing());
+            };
+            let mut own: Vec<i64> = held.tv.values.iter().map(|value| value[0]).collect();
+            own.sort_unstable();
+            own.dedup();
+            let each = own.len() as i64 / i64::from(waves);
+            let (tv, extent) = held.tv.first(0, each).ok_or_else(missing)?;
+            (held.tv, rows.1) = (tv, extent);
+        }
+        Ok(())
     }
 
     /// The factors that pass through registers: a, then b of each plane. What is on its way comes

@@ -6,6 +6,7 @@
 
 use super::product::Product;
 use super::tiles::Tiles;
+use super::values::OfTrips;
 use super::{epilogue, store_direct};
 use crate::error::Result;
 use crate::ir::tile::{
@@ -193,22 +194,14 @@ fn consume(
 ) -> Result<Vec<Op>> {
     let (ring, products) = (pipes.ring, pipes.products);
     let late = roles.in_flight.min(1);
-    let factor = |role| tiles.smem(role, Stage::At(End::Empty), None);
-    let trip = vec![
-        Op::Sync(Sync::Await(ring, 0)),
-        Op::Sync(Sync::Acquire(products)),
-        Op::Mma {
-            acc: product.acc.clone(),
-            a: factor(Role::A),
-            b: factor(Role::B),
-            start: Start::FirstTrip,
-            share: WHOLE,
-        },
-        Op::Sync(Sync::Commit(products)),
-        Op::Sync(Sync::Await(products, roles.in_flight)),
-        Op::Sync(Sync::Release(ring, late)),
-        Op::Sync(Sync::Skip(ring, End::Empty, Trips::One)),
-    ];
+    let of_trips = product.flow.as_ref().map(|flow| flow.of_trips(tiles));
+    let of_trips = of_trips.transpose()?.flatten();
+    let trip = trip(
+        tiles,
+        product,
+        (ring, products, roles.in_flight),
+        of_trips.as_ref(),
+    );
     let parts = pipes.partials.is_some();
     let skip = |trips| Op::Sync(Sync::Skip(ring, End::Empty, trips));
     // What the consumers before this one, or the other ones, take out of the pipes.
@@ -222,7 +215,10 @@ fn consume(
     let mut tile = Vec::new();
     // Results are held over a fold: accumulators that begin with zeros take no registers then.
     let is_held = tiles.plan().folds().next().is_some();
-    tile.extend(product.clear().filter(|_| parts || is_held));
+    match of_trips {
+        Some(of_trips) => tile.extend(of_trips.before),
+        None => tile.extend(product.clear().filter(|_| parts || is_held)),
+    }
     tile.extend((pipes.turns.is_some() && parts).then(|| skip(Trips::WorkTile)));
     tile.extend(turn(|turns| Sync::Await(turns, 0)));
     tile.push(Op::ForEachKTile(trip));
@@ -240,7 +236,7 @@ fn consume(
     tile.extend(loaded(|pipe| Sync::Await(pipe, 0)));
     let stores: Vec<Op> = [stores].into_iter().chain(product.add_up(tiles)?).collect();
     match pipes.partials {
-        Some(partials) => tile.push(hand_on(product.alone(), partials, stores)),
+        Some(partials) => tile.push(hand_on(product.total(), partials, stores)),
         None => tile.extend(stores),
     }
     tile.extend(loaded(|pipe| Sync::Release(pipe, 0)));
@@ -251,6 +247,50 @@ fn consume(
     body.push(Op::ForEachWorkTile(tile));
     body.extend(pipes.staging.map(|staging| Op::Sync(Sync::Drain(staging))));
     Ok(body)
+}
+
+/// A trip of the main loop. What it computes of its own products waits for each group of them.
+fn trip(
+    tiles: &Tiles<'_>,
+    product: &Product<'_>,
+    (ring, products, in_flight): (PipeId, PipeId, u32),
+    own: Option<&OfTrips>,
+) -> Vec<Op> {
+    let factor = |role| tiles.smem(role, Stage::At(End::Empty), None);
+    let multiply = |start, share| {
+        let mma = Op::Mma {
+            acc: product.acc.clone(),
+            a: factor(Role::A),
+            b: factor(Role::B),
+            start,
+            share,
+        };
+        let [before, behind] = [Sync::Acquire(products), Sync::Commit(products)].map(Op::Sync);
+        [before, mma, behind]
+    };
+    let done = [
+        Op::Sync(Sync::Release(ring, in_flight.min(1))),
+        Op::Sync(Sync::Skip(ring, End::Empty, Trips::One)),
+    ];
+    let mut trip = Vec::new();
+    let Some(own) = own else {
+        trip.push(Op::Sync(Sync::Await(ring, 0)));
+        trip.extend(multiply(Start::FirstTrip, WHOLE));
+        trip.push(Op::Sync(Sync::Await(products, in_flight)));
+        trip.extend(done);
+        return trip;
+    };
+    trip.extend(own.turn.iter().cloned());
+    trip.push(Op::Sync(Sync::Await(ring, 0)));
+    let waves = own.values.len() as u32;
+    for (number, take) in (1..).zip(&own.values) {
+        trip.extend(multiply(Start::EveryTrip, Slice(number - 1, waves)));
+        trip.push(Op::Sync(Sync::Drain(products)));
+        // The last group has read the slot.
+        trip.extend(done.iter().filter(|_| number == waves).cloned());
+        trip.push(take.clone());
+    }
+    trip
 }
 
 /// Who continues an output tile hands its sums on to who began it, which adds and stores them.

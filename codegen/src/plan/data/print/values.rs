@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::plan::data::values::{Does, Flow, Staged};
+use crate::plan::data::values::{Does, Every, Flow, Staged};
 
 impl fmt::Display for Flow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -28,12 +28,19 @@ impl fmt::Display for Flow {
                     let calls = calls.map_or(0, |element| element.code.calls.len());
                     write!(f, "map of {} in {calls} calls", from.join(", "))?;
                 }
+                Does::Carried(_, from) => {
+                    let from: Vec<&str> = from.iter().map(|at| names[*at].as_str()).collect();
+                    write!(f, "carried from trip to trip, with {}", from.join(", "))?;
+                }
                 Does::Fold(from, number) => {
                     write!(f, "fold of {}", names[*from])?;
                     if let Some(fold) = self.folds.get(*number) {
                         write!(f, ": {fold}")?;
                     }
                 }
+            }
+            if node.every == Every::Trip {
+                f.write_str(", every trip")?;
             }
             match (&node.stored, self.combined_by(at)) {
                 (Some(name), None) => write!(f, ", stored to {name}")?,

@@ -65,15 +65,12 @@ pub(super) fn plan(
     plan.min_ctas_per_sm = Some(1);
     let atom_n = n / along_n;
     let planes = spec.compute.planes();
-    let accumulators = m / (MMA_ROWS * along_m) * planes * atom_n / 2;
+    // Sums of parts are beside the accumulators of one group of rows.
+    let part = spec.compute.part().map_or(0, |_| atom_n / 2);
+    let accumulators = m / (MMA_ROWS * along_m) * planes * atom_n / 2 + part;
     plan.work = work(spec, &plan.work);
-    let registers = registers(
-        spec,
-        chooser,
-        &plan.work,
-        consumers,
-        [accumulators, planes * atom_n],
-    );
+    let held = [accumulators, planes * atom_n];
+    let registers = registers(spec, chooser, &plan.work, consumers, held);
     let (loads, descriptors) = inputs(spec, chooser, plan, [a, b], &mma)?;
     plan.mma = Some(mma);
     multistage_copies::store(spec, chooser, plan, d)?;
@@ -94,7 +91,7 @@ pub(super) fn plan(
         schedule,
         consumers,
         registers,
-        in_flight: in_flight(spec),
+        in_flight: in_flight(spec, chooser),
         ring: ring(&loads),
         loads,
         descriptors,
@@ -116,11 +113,18 @@ pub(super) fn plan(
 
 /// Groups of products that run on while the next are issued: one where a second slot holds what the
 /// next read.
-fn in_flight(spec: &Spec) -> u32 {
+fn in_flight(spec: &Spec, chooser: &mut Chooser<'_>) -> u32 {
     let single = spec.pipeline.stages == Auto::Given(1);
-    spec.pipeline
-        .in_flight
-        .unwrap_or_else(|| u32::from(!single))
+    let in_parts = spec.compute.part();
+    if let (Some(part), Auto::Given(groups @ 1..)) = (&in_parts, &spec.pipeline.in_flight) {
+        let message = format!(
+            "pipeline.in_flight {groups} lets products run on into the next trip, and each part \
+             along {part} is scaled when its own are done: use 0"
+        );
+        chooser.violate("schedule", message);
+    }
+    let most = u32::from(!single && in_parts.is_none());
+    spec.pipeline.in_flight.unwrap_or_else(|| most)
 }
 
 /// A slot that products in flight read is released when they are done: the next ones need another.

@@ -131,6 +131,11 @@ fn load(
 
 /// Why an operand's tile is no matrix of boxes as wide as the sums.
 fn misfit(spec: &Spec, operand: &Operand) -> Option<(&'static str, String)> {
+    let part = spec.compute.part();
+    if (operand.axes_apart()).any(|axis| Some(&axis.mode) == part.as_ref()) {
+        let message = "is read for each part of the sums, before the epilogue";
+        return Some(("epilogue-operand", message.to_string()));
+    }
     let modes = operand.axes.iter().map(|axis| &axis.mode);
     let is_matrix = modes.eq(spec.modes().iter().take(2));
     if !is_matrix || operand.plane.is_some() || operand.looked_into().is_some() {

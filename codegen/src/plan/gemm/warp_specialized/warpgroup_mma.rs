@@ -150,5 +150,9 @@ pub(super) fn tiled_mma(
         atom,
         tiled,
         widen: None,
+        waves: match spec.compute.part() {
+            Some(_) => (m / (MMA_ROWS * along_m)) as u32,
+            None => 1,
+        },
     }))
 }

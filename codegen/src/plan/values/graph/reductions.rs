@@ -7,7 +7,7 @@ use tilewright_formula::{Expr, ExprKind, ValueType};
 use super::{Growing, parameter};
 use crate::dtype::DType;
 use crate::plan::data::folds::{Combination, FoldPlan, Spread};
-use crate::plan::data::values::{Does, Node};
+use crate::plan::data::values::{Does, Every, Node};
 
 impl Growing<'_> {
     /// A fold: of a mean, the sum over the number of values.
@@ -38,7 +38,10 @@ impl Growing<'_> {
             {
                 *node
             }
-            _ => self.push(name("body"), keeps, dtype, Does::Map(value, of)),
+            _ => {
+                let does = Does::Map(value, of);
+                self.push(name("body"), keeps, dtype, (does, Every::WorkTile))
+            }
         };
         for mode in modes {
             let Some(over) = self.modes.iter().position(|one| *one == Some(*mode)) else {
@@ -88,7 +91,12 @@ impl Growing<'_> {
         });
         keeps[over] = false;
         let name = format!("{}_{number}", fold.name());
-        self.push(name, keeps, dtype, Does::Fold(at, number))
+        self.push(
+            name,
+            keeps,
+            dtype,
+            (Does::Fold(at, number), Every::WorkTile),
+        )
     }
 
     /// The smallest index of the largest of a node's values: the least coordinate of those that are
@@ -114,7 +122,8 @@ impl Growing<'_> {
         let none = new(ExprKind::Integer(i64::from(i32::MAX)), ValueType::S32);
         let index = apply(Op::Where, vec![is_largest, place, none], ValueType::S32);
         let name = format!("places_{}", self.flow.folds.len());
-        let places = self.push(name, keeps, DType::S32, Does::Map(index, vec![at, largest]));
+        let does = Does::Map(index, vec![at, largest]);
+        let places = self.push(name, keeps, DType::S32, (does, Every::WorkTile));
         self.along(places, (Fold::Min, over))
     }
 }

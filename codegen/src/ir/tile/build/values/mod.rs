@@ -5,6 +5,7 @@
 
 mod slices;
 mod sums;
+mod trips;
 
 use std::collections::BTreeMap;
 
@@ -12,6 +13,7 @@ use crate::error::Result;
 use crate::ir::tile::build::bug;
 use crate::ir::tile::build::tiles::Tiles;
 pub(super) use crate::ir::tile::build::values::slices::is_made_once;
+pub(super) use crate::ir::tile::build::values::trips::OfTrips;
 use crate::ir::tile::{
     Bounds, CombineId, CopyId, End, FoldId, Held, Op, Place, Slice, Stage, TileId, View, WHOLE,
 };
@@ -31,6 +33,8 @@ pub(super) struct FlowTiles<'p> {
     so_far: BTreeMap<usize, TileId>,
     /// Of each way to combine values with an output, what threads have folded so far.
     folded: BTreeMap<usize, TileId>,
+    /// Of each load of a trip of the main loop, what the next one reads.
+    ahead: BTreeMap<usize, TileId>,
     /// How threads share out results.
     whole: Part<2>,
 }
@@ -75,6 +79,7 @@ impl<'p> FlowTiles<'p> {
             };
             held.push([vectors, elements]);
         }
+        let ahead = trips::ahead(tiles, flow)?;
         let mut so_far = BTreeMap::new();
         for node in flow.nodes.iter().filter(|_| flow.passes.is_some()) {
             if let Does::Fold(from, number) = node.does {
@@ -113,6 +118,7 @@ impl<'p> FlowTiles<'p> {
             held,
             so_far,
             folded,
+            ahead,
             whole,
         })
     }
@@ -191,7 +197,7 @@ impl<'p> FlowTiles<'p> {
                 Does::Load(name) if node.late => {
                     ops.push(self.copy(tiles, (at, name), (way, bounds, share))?);
                 }
-                Does::Load(_) | Does::Sum(_) => {}
+                Does::Load(_) | Does::Sum(_) | Does::Carried(..) => {}
                 Does::Map(_, from) => ops.push(self.map(at, from, way, share)?),
                 Does::Fold(from, number) => {
                     ops.push(self.fold((at, *from, *number), (way, bounds, WHOLE)));

@@ -7,15 +7,18 @@ use super::{Edge, FlowTiles};
 use crate::error::Result;
 use crate::ir::tile::build::tiles::Tiles;
 use crate::ir::tile::{Bounds, Op, Slice, WHOLE};
-use crate::plan::data::values::{Does, Node};
+use crate::plan::data::values::{Does, Every, Node};
 
 /// Which nodes are made.
 pub(in crate::ir::tile::build) type Made = Vec<bool>;
 
 impl FlowTiles<'_> {
-    /// Nodes that no node is made of yet.
-    fn nothing_made(&self) -> Made {
-        vec![false; self.flow.nodes.len()]
+    /// Nodes that are made before any other: what trips of the main loop make and carry on.
+    fn made_by_trips(&self) -> Made {
+        let nodes = self.flow.nodes.iter();
+        let made =
+            nodes.map(|node| node.every == Every::Trip || matches!(node.does, Does::Carried(..)));
+        made.collect()
     }
 
     /// Makes every fold and what they are of, and stores what is stored of that to operands other
@@ -26,7 +29,7 @@ impl FlowTiles<'_> {
         (way, bounds, count): (Edge, Bounds, u32),
         but: Option<&str>,
     ) -> Result<(Vec<Op>, Made)> {
-        let mut made = self.nothing_made();
+        let mut made = self.made_by_trips();
         let mut ops = Vec::new();
         let along = self.goes_along_columns(count);
         for (at, node) in self.flow.nodes.iter().enumerate() {
@@ -51,7 +54,7 @@ impl FlowTiles<'_> {
 
     /// Nodes that one is made of and that are not made.
     fn needed(&self, node: usize, made: &Made) -> Made {
-        let mut needed = self.nothing_made();
+        let mut needed = vec![false; self.flow.nodes.len()];
         needed[node] = true;
         for at in (0..=node).rev().filter(|at| !made[*at]) {
             if needed[at] {

@@ -1,0 +1,123 @@
+//! Sums of scaled parts: products that are made anew in each step of the main loop, by every
+//! schedule, with scales of rows, of columns, of blocks and of each element.
+
+use super::pipeline::planned;
+use crate::certify::{certify, guards_of};
+use crate::lower;
+use crate::plan::work_tiles::Fate;
+
+/// A kernel: its name, its formula behind the product of a part, and the keys that say how.
+type Scaled = (&'static str, &'static str, &'static str);
+
+const COOPERATIVE: &str =
+    "cta_tile: { m: 128, j: 32, i: 128 }\npipeline: { schedule: cooperative }";
+const PINGPONG: &str = "cta_tile: { m: 64, j: 32, i: 128 }\npipeline: { schedule: pingpong }";
+
+const ALL: [Scaled; 10] = [
+    (
+        "rows by blocks",
+        "d[m,h,j] = sum[g] p[m,h,j,g] * (r[m,g] * s[h,g])",
+        COOPERATIVE,
+    ),
+    (
+        "one scale after the other, by turns",
+        "d[m,h,j] = sum[g] p[m,h,j,g] * r[m,g] * s[h,g]",
+        PINGPONG,
+    ),
+    (
+        "in clusters",
+        "d[m,h,j] = sum[g] p[m,h,j,g] * (r[m,g] * s[h,g])",
+        "cta_tile: { m: 128, j: 32, i: 128 }\npipeline: { schedule: cooperative }\n\
+         cluster: '(2,1,1)'",
+    ),
+    (
+        "two groups of rows, one after the other",
+        "d[m,h,j] = sum[g] p[m,h,j,g] * (r[m,g] * s[h,g])",
+        "cta_tile: { m: 256, j: 32, i: 128 }\npipeline: { schedule: cooperative }",
+    ),
+    (
+        "two groups of rows, by turns",
+        "d[m,h,j] = sum[g] p[m,h,j,g] * (r[m,g] * s[h,g])",
+        "cta_tile: { m: 128, j: 32, i: 128 }\npipeline: { schedule: pingpong }",
+    ),
+    (
+        "cut along the parts",
+        "d[m,h,j] = sum[g] p[m,h,j,g] * (r[m,g] * s[h,g])",
+        "cta_tile: { m: 128, j: 32, i: 128 }\npipeline: { schedule: cooperative }\n\
+         scheduler: { kind: stream_k }",
+    ),
+    (
+        "columns and elements",
+        "d[m,h,j] = sum[g] p[m,h,j,g] * c[h,j,g] * e[m,h,j,g]",
+        COOPERATIVE,
+    ),
+    (
+        "a scale of all parts, made before them, and an epilogue",
+        "t[m] = w[m] * 0.5; acc[m,h,j] = sum[g] p[m,h,j,g] * (r[m,g] * t[m]); \
+         d[m,h,j] = max(acc[m,h,j] * t[m], 0)",
+        COOPERATIVE,
+    ),
+    (
+        "a scale that is computed for each part",
+        "q[m,h,g] = abs(r[m,g]) * s[h,g]; d[m,h,j] = sum[g] p[m,h,j,g] * q[m,h,g]",
+        PINGPONG,
+    ),
+    (
+        "no scale, on one line",
+        "d[m,h,j] = sum[g] sum[i] a[m,g,i] * b[h,j,g,i]",
+        PINGPONG,
+    ),
+];
+
+fn text((_, compute, keys): &Scaled) -> String {
+    let product = match compute.contains("p[") {
+        true => "p[m,h,j,g] = sum[i] a[m,g,i] * b[h,j,g,i]; ",
+        false => "",
+    };
+    let beside = [
+        ("r", "r: { dtype: f32, layout: '(m,g):(rr,cr)' }"),
+        ("s", "s: { dtype: f32, layout: '(h,g):(rs,cs)' }"),
+        ("c", "c: { dtype: f32, layout: '(h,j,g):(rc,1,pc)' }"),
+        ("e", "e: { dtype: bf16, layout: '(m,h,j,g):(re,be,1,pe)' }"),
+        ("w", "w: { dtype: f32, layout: '(m):(1)' }"),
+    ];
+    let read = |(name, _): &&(&str, &str)| {
+        compute.contains(&format!(" {name}[")) || compute.contains(&format!("({name}["))
+    };
+    let beside: String = (beside.iter().filter(read))
+        .map(|(_, line)| format!("  {line}\n"))
+        .collect();
+    format!(
+        "kernel: scaled\nname: scaled_t\narch: sm_90a\nmodes: {{ i: 128, j: 32 }}\noperands:\n  \
+         a: {{ dtype: e4m3, layout: '(m,g,i):(lda,128,1)' }}\n  \
+         b: {{ dtype: e4m3, layout: '(h,j,g,i):(zb,ldb,128,1)' }}\n{beside}  \
+         d: {{ dtype: bf16, layout: '(m,h,j):(ldd,32,1)' }}\ncompute: \"{product}{compute}\"\n\
+         accumulation: fast\n{keys}\n"
+    )
+}
+
+#[test]
+fn sums_of_parts_are_certified() {
+    for one in &ALL {
+        let (plan, kernel) = planned(&text(one));
+        let program = lower::lower(&plan, &kernel).unwrap();
+        let certificate = certify(&plan, &kernel, &program);
+        let certificate =
+            certificate.unwrap_or_else(|error| panic!("{}: {}", one.0, error.report(false)));
+        guards_of(&plan, &program).unwrap_or_else(|error| panic!("{}: {error}", one.0));
+        let mut computed = certificate.computed.iter();
+        assert!(computed.any(|run| run.extents["g"] > 1), "{}", one.0);
+    }
+}
+
+#[test]
+fn a_step_has_one_part_and_all_that_it_sums() {
+    for one in &ALL {
+        let (plan, _) = planned(&text(one));
+        let fates = ["g", "i", "h"].map(|mode| plan.fate(mode));
+        let wanted = [Fate::Looped(1), Fate::Whole(128), Fate::One];
+        assert_eq!(fates, wanted.map(Some), "{}", one.0);
+        let roles = plan.roles.unwrap();
+        assert_eq!(roles.in_flight, 0, "{}", one.0);
+    }
+}

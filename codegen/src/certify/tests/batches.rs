@@ -1,9 +1,7 @@
 //! Batched products: a product for each coordinate of modes that any operands have, by every kind
 //! of main loop, scheduler and epilogue.
 
-use super::pipeline::planned;
-use crate::certify::{certify, guards_of};
-use crate::lower;
+use super::pipeline::{certified, planned};
 
 /// A spec: its name, the layouts of a, b and d, its formula, and the keys that say how.
 type Batched = (&'static str, [&'static str; 3], &'static str, &'static str);
@@ -119,12 +117,7 @@ fn text((_, [a, b, d], compute, keys): &Batched) -> String {
 #[test]
 fn products_of_batches_are_certified() {
     for one in &ALL {
-        let (plan, kernel) = planned(&text(one));
-        let program = lower::lower(&plan, &kernel).unwrap();
-        let certificate = certify(&plan, &kernel, &program);
-        let certificate =
-            certificate.unwrap_or_else(|error| panic!("{}: {}", one.0, error.report(false)));
-        guards_of(&plan, &program).unwrap_or_else(|error| panic!("{}: {error}", one.0));
+        let (plan, certificate) = certified(one.0, &text(one));
         for mode in plan.work.outer() {
             let mut computed = certificate.computed.iter();
             assert!(

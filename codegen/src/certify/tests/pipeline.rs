@@ -37,6 +37,16 @@ pub(super) fn planned(text: &str) -> (Plan, Kernel) {
     (plan, kernel)
 }
 
+/// The plan of a spec's text, of a kernel that has a certificate and no access unproved.
+pub(super) fn certified(name: &str, text: &str) -> (Plan, certify::Certificate) {
+    let (plan, kernel) = planned(text);
+    let program = lower::lower(&plan, &kernel).unwrap();
+    let certificate = certify::certify(&plan, &kernel, &program);
+    let certificate = certificate.unwrap_or_else(|error| panic!("{name}: {}", error.report(false)));
+    certify::guards_of(&plan, &program).unwrap_or_else(|error| panic!("{name}: {error}"));
+    (plan, certificate)
+}
+
 pub(super) const KINDS: [&str; 7] = [
     "pipeline: { stages: 3 }",
     "pipeline: { stages: 3, in_flight: 0 }",

@@ -49,9 +49,7 @@ impl<const N: usize> Part<N> {
     /// The first `together` values along a coordinate, and the extent that they are of, where all
     /// others lie at their places a number of those extents behind; nothing where they do not.
     pub fn first(&self, along: usize, together: i64) -> Option<(Part<N>, i64)> {
-        let mut places: Vec<i64> = self.values.iter().map(|value| value[along]).collect();
-        places.sort_unstable();
-        places.dedup();
+        let places = self.places(along);
         let together = usize::try_from(together).ok()?;
         let extent = *places.get(together)?;
         let is_first = |place: i64| place < extent;
@@ -66,6 +64,14 @@ impl<const N: usize> Part<N> {
             values: values.collect(),
         };
         (repeat && few).then_some((first, extent))
+    }
+
+    /// Where values lie along a coordinate, each place once, in order.
+    pub fn places(&self, along: usize) -> Vec<i64> {
+        let mut places: Vec<i64> = self.values.iter().map(|value| value[along]).collect();
+        places.sort_unstable();
+        places.dedup();
+        places
     }
 
     /// What the thread adds to every value.

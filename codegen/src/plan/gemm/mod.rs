@@ -125,13 +125,8 @@ fn check_part(spec: &Spec, chooser: &mut Chooser<'_>) {
 
 /// Refuses sums of parts of a kernel whose warps are all alike.
 fn parts_want_roles(spec: &Spec, chooser: &mut Chooser<'_>, part: &str) {
-    let types = [Role::A, Role::B].map(|role| spec.operand_as(role).map(|one| one.dtype));
-    let runs = |arch: &&Arch| match types {
-        [Some(a), Some(b)] => chooser.multiplies_smem_of(**arch, [spec.accumulator, a, b]),
-        _ => false,
-    };
-    let arches: Vec<String> = (ARCHES.iter().filter(runs))
-        .map(|arch| arch.name.to_string())
+    let arches: Vec<&str> = arches_with_roles(spec, chooser)
+        .map(|arch| arch.name)
         .collect();
     let way_out = match arches.is_empty() {
         true => "use types that an mma of sm_90a reads from shared memory".to_owned(),
@@ -228,19 +223,22 @@ fn wants_roles(spec: &Spec, chooser: &Chooser<'_>, [a, b, d]: [&Operand; 3]) -> 
         && (warp_specialized::leaves_registers(d) || mapped(d))
 }
 
+/// The architectures that have an mma of the factors' types which reads shared memory by itself.
+fn arches_with_roles(spec: &Spec, chooser: &Chooser<'_>) -> impl Iterator<Item = &'static Arch> {
+    let [a, b] = [Role::A, Role::B].map(|role| spec.operand_as(role).map(|one| one.dtype));
+    ARCHES.iter().filter(move |arch| match (a, b) {
+        (Some(a), Some(b)) => chooser.multiplies_smem_of(**arch, [spec.accumulator, a, b]),
+        _ => chooser.multiplies_smem(**arch),
+    })
+}
+
 /// Whether the architecture has what the specialized way stands on.
 fn arch_has_roles(spec: &Spec, chooser: &mut Chooser<'_>) -> bool {
     let (arch, schedule) = (chooser.arch, &spec.pipeline.schedule);
     if chooser.multiplies_smem(arch) {
         return true;
     }
-    let [a, b] = [Role::A, Role::B].map(|role| spec.operand_as(role).map(|one| one.dtype));
-    let runs = |arch: &&Arch| match (a, b) {
-        (Some(a), Some(b)) => chooser.multiplies_smem_of(**arch, [spec.accumulator, a, b]),
-        _ => chooser.multiplies_smem(**arch),
-    };
-    let arches = ARCHES.iter().filter(runs);
-    let arches: String = arches
+    let arches: String = arches_with_roles(spec, chooser)
         .map(|arch| format!("arch {}, or ", arch.name))
         .collect();
     let schedule = match schedule {

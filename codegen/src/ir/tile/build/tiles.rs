@@ -290,10 +290,7 @@ impl<'p> Tiles<'p> {
             let (Place::Rmem(held), Some(rows)) = (&mut tile.place, tile.modes.first_mut()) else {
                 return Err(missing());
             };
-            let mut own: Vec<i64> = held.tv.values.iter().map(|value| value[0]).collect();
-            own.sort_unstable();
-            own.dedup();
-            let each = own.len() as i64 / i64::from(waves);
+            let each = held.tv.places(0).len() as i64 / i64::from(waves);
             let (tv, extent) = held.tv.first(0, each).ok_or_else(missing)?;
             (held.tv, rows.1) = (tv, extent);
         }

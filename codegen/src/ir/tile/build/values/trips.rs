@@ -121,10 +121,9 @@ impl FlowTiles<'_> {
 
     /// Whether a share of what threads hold of a tile is what they hold of a group of rows.
     fn check_wave(&self, tile: TileId, share: Slice, tiles: &Tiles<'_>) -> Result<()> {
-        let values = tiles.held(tile).map_or(&[][..], |held| &held.tv.values);
-        let mut rows: Vec<i64> = values.iter().map(|value| value[0]).collect();
-        rows.sort_unstable();
-        rows.dedup();
+        let held = tiles.held(tile);
+        let held = held.ok_or_else(|| bug(self.plan, "sums in no registers"))?;
+        let (values, rows) = (&held.tv.values, held.tv.places(0));
         let own = &rows[share.of(rows.len())];
         let mut taken = values[share.of(values.len())].iter();
         match taken.all(|value| own.contains(&value[0])) {

@@ -366,6 +366,11 @@ impl EmulatorDevice {
                 kernel: kernel.id.clone(),
                 reason: error.to_string(),
             })?;
+            if report.is_cut_short {
+                return Err(Error::Stopped {
+                    kernel: kernel.id.clone(),
+                });
+            }
             let summary = summarize(kernel, work, &report);
             total.add(summary.map_err(|fault| self.faulted(fault))?);
         }

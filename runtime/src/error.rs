@@ -150,6 +150,12 @@ pub enum Error {
         /// Its answer.
         reason: String,
     },
+    /// The emulator was told to stop before the kernel's end.
+    #[error("{kernel}: stopped before its end, as was wished")]
+    Stopped {
+        /// The kernel's id.
+        kernel: String,
+    },
     /// A kernel faulted; its outputs are not to be trusted, and on a GPU the context is lost.
     #[error("{0}")]
     Fault(Arc<Fault>),

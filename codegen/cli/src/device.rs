@@ -3,7 +3,7 @@
 //! In: what was asked for on the command line. Out: an open [`Device`]. Asked for nothing, a
 //! machine with a GPU uses it and any other machine uses the emulator.
 
-use tilewright_emulator::{Options, Sanitize};
+use tilewright_emulator::Options;
 use tilewright_runtime::{Device, EmulatorSettings, Error};
 
 use crate::args;
@@ -11,17 +11,12 @@ use crate::outcome::Failure;
 
 /// Opens the device that was asked for, or the best there is.
 pub fn open(asked: Option<args::Device>) -> Result<Device, Failure> {
-    open_checked(asked, Sanitize::Default)
+    open_with(asked, Options::default())
 }
 
-/// The same; the emulator checks as much as it is told to.
-pub fn open_checked(asked: Option<args::Device>, sanitize: Sanitize) -> Result<Device, Failure> {
-    let emulator = || {
-        emulator(Options {
-            sanitize,
-            ..Options::default()
-        })
-    };
+/// The same; the emulator runs as it is told to.
+pub fn open_with(asked: Option<args::Device>, options: Options) -> Result<Device, Failure> {
+    let emulator = || emulator(options.clone());
     match asked {
         Some(args::Device::Emulator) => Ok(emulator()),
         Some(args::Device::Cuda) => Device::cuda(0).map_err(Failure::could_not_run),

@@ -167,7 +167,7 @@ impl From<Error> for Failure {
                 FoundBy::Emulator { findings } => (TW_ERROR_FAULT, listed("fault", findings)),
                 FoundBy::Driver { .. } => (TW_ERROR_DEVICE, listed("fault", &suspects(fault))),
             },
-            Error::Emulator { .. } => (TW_ERROR_FAULT, Vec::new()),
+            Error::Emulator { .. } | Error::Stopped { .. } => (TW_ERROR_FAULT, Vec::new()),
             Error::NoDriver
             | Error::NoDevice { .. }
             | Error::NoLibrary { .. }

@@ -52,6 +52,9 @@ pub struct Report {
     pub warp_instructions: u64,
     /// Lanes of all warp instructions, after predication.
     pub thread_instructions: u64,
+    /// Whether the run was wished to [`Stop`](crate::Stop) before its end: nothing else of it
+    /// counts then.
+    pub is_cut_short: bool,
 }
 
 impl Report {
@@ -225,6 +228,9 @@ fn run_grid(env: &Env<'_>) -> Report {
     }
     let used = AtomicU64::new(0);
     let one = |linear: u64| -> Outcome {
+        if env.options.is_to_stop() {
+            return Outcome::nothing(FindingLog::new(1));
+        }
         let ctas = ctas_of(env.launch, linear);
         let Some(left) = most.checked_sub(used.load(Relaxed)) else {
             let mut findings = FindingLog::new(1);
@@ -233,14 +239,7 @@ fn run_grid(env: &Env<'_>) -> Report {
             findings.add(FindingId::NoProgress, 0, || {
                 budget_finding(env, first, message)
             });
-            return Outcome {
-                findings,
-                counters: Counters::default(),
-                observed: Observed::default(),
-                words: GlobalWords::default(),
-                ruled: false,
-                executed: 0,
-            };
+            return Outcome::nothing(findings);
         };
         let outcome = run_cluster(env, &ctas, linear, left);
         used.fetch_add(outcome.executed, Relaxed);
@@ -281,6 +280,7 @@ fn run_grid(env: &Env<'_>) -> Report {
         tensor_cores: total.ruled.then_some(env.rules),
         warp_instructions: total.executed,
         thread_instructions,
+        is_cut_short: env.options.is_to_stop(),
     }
 }
 

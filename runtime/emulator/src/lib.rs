@@ -60,7 +60,7 @@ pub use launch::{Arg, Launch, Params, RunError};
 pub use memory::{BufferId, Content, Memory, MemoryError};
 pub use module::{Entry, Module, Param};
 pub use num::approx::Approx;
-pub use options::{AsyncOrder, Options, Sanitize, WarpOrder};
+pub use options::{AsyncOrder, Options, Sanitize, Stop, WarpOrder};
 pub use source::{SourceLine, SourceLines};
 pub use syntax::{ParseError, ParseErrors};
 pub use tensor_map::{Im2col, TensorFill, TensorMap, TensorMapError, TensorSwizzle, TensorType};

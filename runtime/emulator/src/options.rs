@@ -1,5 +1,8 @@
 //! How a run is made: which checks, which schedule, which budgets.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use crate::finding::Finding;
 use crate::tensor_core::Rules;
 use crate::trace::TraceTarget;
@@ -37,6 +40,38 @@ pub enum WarpOrder {
     /// equal runs.
     Random(u64),
 }
+
+/// A wish that runs end, which any thread may have at any time. Clones are the same wish.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Ends the runs that have it among their options, within some thousand instructions a warp,
+    /// and those that come after.
+    pub fn wish(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it is wished.
+    pub fn is_wished(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A flag that others set, such as a signal's handler.
+impl From<Arc<AtomicBool>> for Stop {
+    fn from(flag: Arc<AtomicBool>) -> Stop {
+        Stop(flag)
+    }
+}
+
+impl PartialEq for Stop {
+    fn eq(&self, other: &Stop) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Stop {}
 
 /// The options of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,6 +112,8 @@ pub struct Options {
     pub tensor_cores: Option<&'static Rules>,
     /// Whether the run ends with the first finding of level error. CTAs then run in order.
     pub stops_at_error: bool,
+    /// Ends the run before its time where it is wished.
+    pub stop: Option<Stop>,
 }
 
 impl Default for Options {
@@ -98,11 +135,17 @@ impl Default for Options {
             waits_time_out: false,
             tensor_cores: None,
             stops_at_error: false,
+            stop: None,
         }
     }
 }
 
 impl Options {
+    /// Whether somebody wishes that the run ends.
+    pub(crate) fn is_to_stop(&self) -> bool {
+        self.stop.as_ref().is_some_and(Stop::is_wished)
+    }
+
     /// The rules that a text for `target` runs by.
     pub(crate) fn rules(&self, target: &str) -> &'static Rules {
         self.tensor_cores.unwrap_or_else(|| Rules::of(target))

@@ -75,6 +75,7 @@ pub(crate) fn raised(error: runtime::Error) -> PyErr {
         | runtime::Error::Cuda { .. }
         | runtime::Error::Load { .. }
         | runtime::Error::Emulator { .. }
+        | runtime::Error::Stopped { .. }
         | runtime::Error::Fault(_)
         | runtime::Error::ContextLost { .. }
         | runtime::Error::ProcessLost { .. }

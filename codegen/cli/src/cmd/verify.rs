@@ -16,8 +16,9 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use tilewright_bundle::Kernel;
+use tilewright_emulator::Options;
 use tilewright_lab::capture::{self, Row};
-use tilewright_lab::verify::{self, Closeness, Data, Event, Inputs, Options, Summary};
+use tilewright_lab::verify::{self, Closeness, Data, Event, Inputs, Summary};
 use tilewright_runtime::{Device, Runtime};
 
 use crate::args;
@@ -51,7 +52,8 @@ pub fn run(args: &args::verify::Verify) -> Outcome {
     if let Some(path) = &args.capture {
         output::check(path, Kind::Capture)?;
     }
-    let device = open_device(args)?;
+    let interrupt = Interrupt::listen();
+    let device = open_device(args, &interrupt)?;
     let runtime = Runtime::new(bundle::open(&args.source)?, device);
     if let Some(path) = &args.against {
         return against::run(&runtime, path, args);
@@ -63,7 +65,7 @@ pub fn run(args: &args::verify::Verify) -> Outcome {
         let foreign = counted(foreign, "kernel");
         terminal::diagnose(&format!("{foreign} for other devices than {device}"));
     }
-    let summary = verify_all(&runtime, &kernels, args)?;
+    let summary = verify_all(&runtime, &kernels, args, &interrupt)?;
     let (passed, failed) = (summary.passed(), summary.failed());
     let left = summary.left_out.len();
     let closing = match left {
@@ -110,10 +112,18 @@ pub fn run(args: &args::verify::Verify) -> Outcome {
     Ok(Verdict::from_good(failed == 0 && passed > 0))
 }
 
-/// The device that was asked for; bundles are ours, so the emulator judges them strictly.
-fn open_device(args: &args::verify::Verify) -> Result<Device, Failure> {
+/// The device that was asked for; bundles are ours, so the emulator judges them strictly. It stops
+/// within a launch where the run is to end.
+fn open_device(args: &args::verify::Verify, interrupt: &Interrupt) -> Result<Device, Failure> {
     let mode = args.sanitize.unwrap_or(Mode::Strict);
-    let device = device::open_checked(args.device, mode.sanitize())?;
+    let device = device::open_with(
+        args.device,
+        Options {
+            sanitize: mode.sanitize(),
+            stop: Some(interrupt.stop()),
+            ..Options::default()
+        },
+    )?;
     match (&device, args.sanitize) {
         (Device::Cuda(_), Some(_)) => Err(Failure::could_not_run(
             "--sanitize is the emulator's: a GPU checks nothing; add --device emulator",
@@ -137,6 +147,7 @@ fn verify_all(
     runtime: &Runtime,
     kernels: &[&Kernel],
     args: &args::verify::Verify,
+    interrupt: &Interrupt,
 ) -> Result<Summary, Failure> {
     let inputs = inputs(args)?;
     let problems = args.problems as usize;
@@ -157,13 +168,24 @@ fn verify_all(
             (captured.summary, Some((path, captured.rows)))
         })
     } else {
-        let options = Options {
+        let options = verify::Options {
             problems,
             seed,
             inputs,
             volume: args.volume,
         };
-        let summary = verify_until(runtime, kernels, options, args.budget, &mut told);
+        if let Some(seconds) = args.budget {
+            interrupt.press_after(Duration::from_secs(seconds));
+        }
+        let told = &mut told;
+        let summary = verify_until(
+            runtime,
+            kernels,
+            options,
+            args.budget.is_some(),
+            told,
+            interrupt,
+        );
         summary.map(|summary| (summary, None))
     };
     told.finish()?;
@@ -177,18 +199,18 @@ fn verify_all(
 /// Time after which the options are told that make a verification shorter.
 const LONG: Duration = Duration::from_secs(30);
 
-/// Verifies until all is done, the budget is spent, Ctrl-C is pressed or nobody reads any more.
+/// Verifies until all is done, the interrupt is pressed, which Ctrl-C and the budget do, or nobody
+/// reads any more. Without a budget a run that takes long is told of it.
 fn verify_until(
     runtime: &Runtime,
     kernels: &[&Kernel],
-    options: Options,
-    budget: Option<u64>,
+    options: verify::Options,
+    budgeted: bool,
     told: &mut Told<'_>,
+    interrupt: &Interrupt,
 ) -> Result<Summary, tilewright_runtime::Error> {
-    let interrupt = Interrupt::listen();
     let start = Instant::now();
-    let budget = budget.map(Duration::from_secs);
-    let mut is_quiet = budget.is_none();
+    let mut is_quiet = !budgeted;
     verify::verify_while(runtime, kernels, options, |event| {
         match event {
             Event::Outcome(outcome) => told.outcome(outcome),
@@ -201,8 +223,7 @@ fn verify_until(
                  by --volume V, fewer kernels by --kernel K",
             );
         }
-        let is_spent = budget.is_some_and(|budget| start.elapsed() >= budget);
-        match interrupt.is_pressed() || is_spent || !told.is_heard() {
+        match interrupt.is_pressed() || !told.is_heard() {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }

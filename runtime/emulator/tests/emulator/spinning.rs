@@ -2,7 +2,7 @@
 //! those that nobody can end are found at once.
 
 use super::kernel::{Run, Shape, WARP, launch, module};
-use tilewright_emulator::{AsyncOrder, Options, WarpOrder};
+use tilewright_emulator::{AsyncOrder, Options, Stop, WarpOrder};
 
 const ORDERS: [WarpOrder; 3] = [
     WarpOrder::RoundRobin,
@@ -252,6 +252,30 @@ fn a_loop_whose_counter_ends_it_runs_until_its_budget_ends() {
     let run = launch(&text, &WARP, &[None], &options);
     assert!(run.ids().contains(&"no_progress"));
     assert_eq!(run.report.warp_instructions, 50_001);
+}
+
+/// Neither budget would end it: the wish does, from another thread.
+#[test]
+fn a_run_that_is_wished_to_stop_is_cut_short() {
+    let stop = Stop::default();
+    let options = Options {
+        instructions_per_warp: u64::MAX,
+        instructions_total: u64::MAX,
+        stop: Some(stop.clone()),
+        ..Options::default()
+    };
+    let text = module(
+        1,
+        "",
+        "mov.u64 %rd1, 0; A: add.u64 %rd1, %rd1, 1; setp.ne.u64 %p1, %rd1, 0; @%p1 bra A;",
+    );
+    let run = std::thread::scope(|scope| {
+        scope.spawn(|| stop.wish());
+        launch(&text, &WARP, &[None], &options)
+    });
+    assert!(run.report.is_cut_short);
+    let ended = launch(&module(1, "", "ret;"), &WARP, &[None], &Options::default());
+    assert!(!ended.report.is_cut_short);
 }
 
 #[test]

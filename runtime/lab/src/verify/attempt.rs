@@ -100,6 +100,7 @@ impl<'a> Attempt<'a> {
         };
         let ran = match ran {
             Err(error) if error.is_memory() => return Err(no_memory(error, &outcome)),
+            Err(error @ Error::Stopped { .. }) => return Err(error),
             ran => ran,
         };
         outcome.stopped = ran.is_err();

@@ -206,7 +206,8 @@ pub fn verify(
 }
 
 /// Verifies kernels of a runtime's bundle for as long as `report`, which is told of each problem
-/// and each kernel, wants to go on. Kernels that were not done by then are named in the summary.
+/// and each kernel, wants to go on, and until the emulator is told to
+/// [stop](tilewright_emulator::Stop). Kernels that were not done by then are named in the summary.
 ///
 /// Of every few problems one is made to be hard: several tiles along every tiled mode, with a part
 /// of one behind them, and more steps along a sum than a kernel has stages; another has more tiles
@@ -272,7 +273,10 @@ impl Session<'_> {
         let mut coverage = Coverage::default();
         let mut fine = true;
         for index in 0..options.problems as u64 {
-            let outcome = self.problem(kernel, index, &mut coverage)?;
+            let outcome = match self.problem(kernel, index, &mut coverage) {
+                Err(Error::Stopped { .. }) => return Ok(ControlFlow::Break(())),
+                outcome => outcome?,
+            };
             let hopeless = outcome.problem.is_empty();
             fine &= outcome.passed();
             if report(outcome).is_break() {

@@ -6,9 +6,10 @@ use crate::fixture::*;
 use std::ops::ControlFlow;
 use tilewright_runtime::bundle::{Kernel, Traits};
 
+use tilewright_emulator::Stop;
 use tilewright_lab::verify::{Data, Draw, Event, Inputs, Options, Summary};
 use tilewright_lab::verify::{verify, verify_while};
-use tilewright_runtime::{Device, Problem, Runtime};
+use tilewright_runtime::{Device, EmulatorSettings, Problem, Runtime};
 
 fn verified(kernel: Kernel, ptx: &str, problems: usize, inputs: Inputs) -> Summary {
     let runtime = Runtime::new(bundle_of([(kernel, ptx)]), Device::emulator());
@@ -203,4 +204,26 @@ fn constant_extents_are_a_part_of_the_volume() {
     let few = with_rows_of(4096);
     assert!(few.iter().all(|[m, _]| *m <= 16), "{few:?}");
     assert!(with_rows_of(4).iter().any(|[m, _]| *m > 16));
+}
+
+/// A launch that is cut short is neither right nor wrong: its kernel is left out.
+#[test]
+fn an_emulator_that_is_told_to_stop_leaves_kernels_out() {
+    let stop = Stop::default();
+    let settings = EmulatorSettings {
+        options: tilewright_emulator::Options {
+            stop: Some(stop.clone()),
+            ..tilewright_emulator::Options::default()
+        },
+        ..EmulatorSettings::default()
+    };
+    let bundle = bundle_of([(copy_kernel("copy_f32@stopped-1"), COPY)]);
+    let runtime = Runtime::new(bundle, Device::emulator_with(settings));
+    let kernels: Vec<&Kernel> = runtime.kernels().iter().collect();
+    let summary = || verify(&runtime, &kernels, Options::default(), |_| {}).unwrap();
+    assert!(summary().left_out.is_empty());
+    stop.wish();
+    let cut = summary();
+    assert_eq!(cut.left_out, ["copy_f32@stopped-1"]);
+    assert_eq!((cut.passed(), cut.failed()), (0, 0));
 }

@@ -24,6 +24,20 @@ pub(crate) struct Outcome {
     pub(crate) executed: u64,
 }
 
+impl Outcome {
+    /// What a cluster leaves that is not run.
+    pub(crate) fn nothing(findings: FindingLog) -> Outcome {
+        Outcome {
+            findings,
+            counters: Counters::default(),
+            observed: Observed::default(),
+            words: GlobalWords::default(),
+            ruled: false,
+            executed: 0,
+        }
+    }
+}
+
 /// Runs one cluster; `budget` is what is left of the launch's instructions.
 pub(crate) fn run_cluster(env: &Env<'_>, ctas: &[[u32; 3]], linear: u64, budget: u64) -> Outcome {
     let mut st = State::new(env, ctas);
@@ -48,6 +62,10 @@ pub(crate) fn run_cluster(env: &Env<'_>, ctas: &[[u32; 3]], linear: u64, budget:
     while !st.stopped && warps.iter().any(|warp| !warp.done()) {
         let (before, moved) = ((st.executed, st.events), st.moved);
         turn(&mut warps, &mut st, &mut random, &mut debts);
+        if env.options.is_to_stop() {
+            st.stopped = true;
+            break;
+        }
         if st.executed > budget {
             let total = env.options.instructions_total;
             st.report(FindingId::NoProgress, Site::default(), None, || {

@@ -273,13 +273,15 @@ fn tensor_map(plan: &Plan, param: &str) -> std::result::Result<TensorMapAbi, Str
         .find(|copy| copy.operand == operand)
         .ok_or_else(missing)?;
     let facts = plan.operand(operand).ok_or_else(missing)?;
-    let (inner, outer) = (copy.contiguous, 1 - copy.contiguous);
-    let extent = |mode: usize| {
-        u32::try_from(copy.box_extents[mode]).map_err(|error| format!("box: {error}"))
-    };
-    let mut dims = Vec::from([inner, outer].map(|mode| Expr::named(&facts.axis(mode).mode)));
-    let mut strides = vec![plan.launch_stride(facts.stride(outer))];
-    let mut boxed = vec![extent(inner)?, extent(outer)?];
+    let (mut dims, mut strides, mut boxed) = (Vec::new(), Vec::new(), Vec::new());
+    for (at, axis) in plan.box_axes(copy, facts) {
+        let extent = u32::try_from(copy.box_extents[at]);
+        boxed.push(extent.map_err(|error| format!("box: {error}"))?);
+        if !dims.is_empty() {
+            strides.push(plan.launch_stride(&axis.stride));
+        }
+        dims.push(Expr::named(&axis.mode));
+    }
     if let Some((_, axis)) = &facts.plane {
         dims.push(plan.computes.planes_of(facts).into());
         strides.push(plan.launch_stride(&axis.stride));

@@ -168,7 +168,7 @@ fn refused(text: &str, point: usize) -> Vec<(String, Vec<&str>)> {
 #[test]
 fn refusals_of_renamed_operands_stand_at_their_keys() {
     let specialized = format!(
-        "{LINEAR}copy:\n  x:\n    s2r: auto\n  w: {{ g2s: auto }}\nswizzle:\n  y: 64B\n\
+        "{LINEAR}copy:\n  x:\n    s2r: auto\n  w: {{ g2s: auto }}\nswizzle:\n  y: none\n\
          pipeline: {{ schedule: cooperative }}\n"
     );
     let found = refused(&specialized, 0);
@@ -177,8 +177,8 @@ fn refusals_of_renamed_operands_stand_at_their_keys() {
         own.unwrap_or_else(|| panic!("{key}: {found:?}"))
     };
     assert_eq!(about("copy.x.s2r").1[0], "s2r: auto");
-    assert_eq!(about("swizzle.y").1[0], "y: 64B");
-    assert!(about("swizzle.y").0.contains("the width of y's staging"));
+    assert_eq!(about("swizzle.y").1[0], "y: none");
+    assert!(about("swizzle.y").0.contains("use auto, 32B, 64B, 128B"));
     // Keys that take part without being named.
     let multistage = LINEAR.replace("sm_90a", "sm_80")
         + "copy:\n  w: { g2s: auto }\ntune:\n  pipeline.stages: [3,\n    1]\n";

@@ -104,9 +104,7 @@ fn check_copy(plan: &Plan, copy: &BoxCopy) -> std::result::Result<u64, String> {
         .smem_tile(&copy.operand)
         .ok_or("the operand has no tile in shared memory")?;
     let operand = plan.operand(&copy.operand).ok_or("no such operand")?;
-    let extents = <[i64; 2]>::try_from(plan.tile_of(operand));
-    let [rows, columns] =
-        extents.map_err(|tile| format!("boxes of two axes, a tile of {}", tile.len()))?;
+    let [rows, columns] = plan.tile_at(operand);
     let planes = plan.computes.planes_of(operand);
     let extents = [rows * planes, columns];
     // Rows of one plane are those of a box at most, which its third coordinate says.

@@ -2,16 +2,47 @@
 //! schedule, with scales of rows, of columns, of blocks and of each element.
 
 use super::pipeline::{certified, planned};
+use crate::plan;
 use crate::plan::work_tiles::Fate;
+use crate::spec;
 
 /// A kernel: its name, its formula behind the product of a part, and the keys that say how.
-type Scaled = (&'static str, &'static str, &'static str);
+type Scaled<'t> = (&'t str, &'t str, &'t str);
 
 const COOPERATIVE: &str =
     "cta_tile: { m: 128, j: 32, i: 128 }\npipeline: { schedule: cooperative }";
 const PINGPONG: &str = "cta_tile: { m: 64, j: 32, i: 128 }\npipeline: { schedule: pingpong }";
 
-const ALL: [Scaled; 10] = [
+const ALL: [Scaled<'static>; 15] = [
+    (
+        "rows that boxes bring, of two groups",
+        "d[m,h,j] = sum[g] p[m,h,j,g] * (x[m,g] * s[h,g])",
+        "cta_tile: { m: 256, j: 32, i: 128 }\npipeline: { schedule: cooperative }\n\
+         cluster: '(2,1,1)'",
+    ),
+    (
+        "rows that boxes bring, by turns",
+        "d[m,h,j] = sum[g] p[m,h,j,g] * x[m,g] * s[h,g]",
+        "cta_tile: { m: 128, j: 32, i: 128 }\npipeline: { schedule: pingpong }",
+    ),
+    (
+        "rows that boxes bring, cut along the parts",
+        "d[m,h,j] = sum[g] p[m,h,j,g] * (x[m,g] * s[h,g])",
+        "cta_tile: { m: 128, j: 32, i: 128 }\npipeline: { schedule: cooperative }\n\
+         scheduler: { kind: stream_k }",
+    ),
+    (
+        "a value for each part of rows that boxes bring",
+        "q[m,h,g] = abs(x[m,g]) * s[h,g]; d[m,h,j] = sum[g] p[m,h,j,g] * q[m,h,g]",
+        "cta_tile: { m: 192, j: 32, i: 128 }\npipeline: { schedule: cooperative }\n\
+         mma: { atoms: '(1,1,1)' }",
+    ),
+    (
+        "rows past shared memory",
+        "d[m,h,j] = sum[g] p[m,h,j,g] * (x[m,g] * s[h,g])",
+        "cta_tile: { m: 128, j: 32, i: 128 }\npipeline: { stages: 4 }\n\
+         copy: { x: { g2r: auto } }",
+    ),
     (
         "rows by blocks",
         "d[m,h,j] = sum[g] p[m,h,j,g] * (r[m,g] * s[h,g])",
@@ -67,7 +98,7 @@ const ALL: [Scaled; 10] = [
     ),
 ];
 
-fn text((_, compute, keys): &Scaled) -> String {
+fn text((_, compute, keys): &Scaled<'_>) -> String {
     let product = match compute.contains("p[") {
         true => "p[m,h,j,g] = sum[i] a[m,g,i] * b[h,j,g,i]; ",
         false => "",
@@ -75,6 +106,7 @@ fn text((_, compute, keys): &Scaled) -> String {
     let beside = [
         ("r", "r: { dtype: f32, layout: '(m,g):(rr,cr)' }"),
         ("s", "s: { dtype: f32, layout: '(h,g):(rs,cs)' }"),
+        ("x", "x: { dtype: f32, layout: '(m,g):(1,cx)' }"),
         ("c", "c: { dtype: f32, layout: '(h,j,g):(rc,1,pc)' }"),
         ("e", "e: { dtype: bf16, layout: '(m,h,j,g):(re,be,1,pe)' }"),
         ("w", "w: { dtype: f32, layout: '(m):(1)' }"),
@@ -112,5 +144,44 @@ fn a_step_has_one_part_and_all_that_it_sums() {
         assert_eq!(fates, wanted.map(Some), "{}", one.0);
         let roles = plan.roles.unwrap();
         assert_eq!(roles.in_flight, 0, "{}", one.0);
+    }
+}
+
+/// The operands that boxes bring for a trip, behind a and b.
+#[test]
+fn what_is_contiguous_along_a_tile_comes_in_its_slot() {
+    for one in &ALL {
+        let (plan, _) = planned(&text(one));
+        let roles = plan.roles.as_ref().unwrap();
+        let beside = roles.loads.iter().skip(2).map(|load| load.operand.as_str());
+        let wanted: &[&str] = match one {
+            ("rows past shared memory", ..) => &[],
+            (_, compute, _) if compute.contains("x[") => &["x"],
+            (_, compute, _) if compute.contains(" c[") => &["c"],
+            _ => &[],
+        };
+        assert_eq!(beside.collect::<Vec<_>>(), wanted, "{}", one.0);
+        let tiles = plan.smem.iter().filter(|tile| tile.operand != "d");
+        let bytes = tiles.map(|tile| tile.size_bytes).sum::<u32>();
+        assert_eq!(plan.stage_bytes, bytes, "{}", one.0);
+    }
+}
+
+/// Each is refused with what to do instead, where the spec asks for boxes by name.
+#[test]
+fn what_boxes_do_not_bring_is_refused_where_it_is_asked_for() {
+    for (operand, misfit) in [
+        ("r", "is not contiguous along m"),
+        ("s", "is no row or column of the sums in each part"),
+    ] {
+        let keys = format!("{COOPERATIVE}\ncopy: {{ {operand}: {{ g2s: auto }} }}");
+        let compute = "d[m,h,j] = sum[g] p[m,h,j,g] * (r[m,g] * s[h,g])";
+        let file = spec::parse("-", &text(&("refused", compute, &keys))).unwrap();
+        let report = plan::plan(&file.points[0]).unwrap_err().report(false);
+        assert!(report.contains(misfit), "{report}");
+        assert!(
+            report.contains(&format!("use copy.{operand}.g2r")),
+            "{report}"
+        );
     }
 }

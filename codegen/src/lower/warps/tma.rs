@@ -81,8 +81,7 @@ impl Lowering<'_> {
                 mul(part.clone(), int(copy.part_step.offset_bytes)),
             );
             let dst = smem(offset, place.offset_bytes + i64::from(tile.offset_bytes));
-            let [x, y] = self.coordinates(copy, *place, &starts, &part);
-            let coord = self.beyond(copy, *place, [x.clone(), y.clone()])?;
+            let coord = self.coordinates(copy, *place, &starts, &part)?;
             let barrier = self.slot_full(pipe, &ring)?;
             let args = copy
                 .atom
@@ -90,8 +89,8 @@ impl Lowering<'_> {
                 .iter()
                 .map(|operand| match operand.name.as_str() {
                     "dst" => Ok(Arg::Address(dst.clone())),
-                    "x" => Ok(Arg::Int(x.clone())),
-                    "y" => Ok(Arg::Int(y.clone())),
+                    "x" => self.along(&coord, 0),
+                    "y" => self.along(&coord, 1),
                     "coord" => Ok(Arg::Ints(coord.clone())),
                     "bytes" => Ok(Arg::Int(int(copy.box_bytes()))),
                     "barrier" => Ok(Arg::Address(barrier.clone())),
@@ -136,56 +135,57 @@ impl Lowering<'_> {
         })
     }
 
-    /// Coordinates of a box in the tensor, innermost first.
+    /// Coordinates of a box in the tensor, innermost first: along the tile's, the plane where there
+    /// are several, and those along which a tile has one.
     fn coordinates(
-        &mut self,
+        &self,
         copy: &BoxCopy,
         place: BoxPlace,
         starts: &[Expr; 2],
         part: &Expr,
-    ) -> [Expr; 2] {
-        let [row, _] = copy.row_and_plane(place);
-        let own = [row, place.coord[1]];
-        let coordinate = |mode: usize| {
-            let moved = mul(part.clone(), int(copy.part_step.coord[mode]));
-            add(add(starts[mode].clone(), moved), int(own[mode]))
-        };
-        [copy.contiguous, 1 - copy.contiguous].map(coordinate)
-    }
-
-    /// The coordinates of a box in a tensor of more than two modes: those along the tile's, the
-    /// plane where there are several, and the block of columns where there are those.
-    fn beyond(&self, copy: &BoxCopy, place: BoxPlace, own: [Expr; 2]) -> Result<Vec<Expr>> {
-        let mut coord = own.to_vec();
-        let [_, plane] = copy.row_and_plane(place);
-        coord.extend(copy.plane_rows.map(|_| int(plane)));
+    ) -> Result<Vec<Expr>> {
         let operand = self.plan.operand(&copy.operand);
-        for (number, _) in operand.into_iter().flat_map(|one| self.plan.outer_of(one)) {
+        let missing = || bug(self.plan, format!("boxes of no operand {}", copy.operand));
+        let operand = operand.ok_or_else(missing)?;
+        let [row, plane] = copy.row_and_plane(place);
+        let own = [row, place.coord[1]];
+        let axes = self.plan.box_axes(copy, operand);
+        let coordinate = |(at, _): &(usize, _)| {
+            let moved = mul(part.clone(), int(copy.part_step.coord[*at]));
+            add(add(starts[*at].clone(), moved), int(own[*at]))
+        };
+        let mut coord: Vec<Expr> = axes.iter().map(coordinate).collect();
+        coord.extend(copy.plane_rows.map(|_| int(plane)));
+        for (number, _) in self.plan.outer_of(operand) {
             let at = self.state.outer.get(number).cloned();
             coord.push(at.ok_or_else(|| bug(self.plan, "no block has begun".to_string()))?);
         }
         Ok(coord)
     }
 
-    /// The first element of the CTA's tile along each axis of an operand.
+    /// A coordinate of a box, by number.
+    fn along(&self, coord: &[Expr], number: usize) -> Result<Arg> {
+        let at = coord.get(number).cloned();
+        let missing = || bug(self.plan, format!("boxes of {} axes", coord.len()));
+        at.map(Arg::Int).ok_or_else(missing)
+    }
+
+    /// The first element of the CTA's tile along each coordinate of an operand's.
     fn starts(&mut self, tile: TileId) -> Result<[Expr; 2]> {
         let plan = self.plan;
         let (operand, _) = self.operand_of(tile)?;
-        let mut starts = Vec::new();
-        for (mode, extent) in plan
-            .modes_of(operand)
-            .into_iter()
-            .zip(plan.tile_of(operand))
-        {
-            starts.push(match self.state.tile.get(mode).cloned() {
+        let mut starts = [int(0), int(0)];
+        let places = plan.places(operand).into_iter().zip(plan.tile_at(operand));
+        for (start, (mode, extent)) in starts.iter_mut().zip(places) {
+            let Some(mode) = mode else { continue };
+            *start = match self.state.tile.get(mode).cloned() {
                 Some(tile) => self.builder.hoist("start", mul(tile, int(extent))),
                 // A part of a sum has all that is summed.
                 None if self.kernel.work.part().is_some() => int(0),
                 None => mul(self.k_tile()?, int(extent)),
-            });
+            };
         }
-        let rank = |starts: Vec<Expr>| bug(plan, format!("boxes of {} axes", starts.len()));
-        starts.try_into().map_err(rank)
+        Ok(starts)
     }
 
     /// Where the tile of a packed operand begins that the role is at. A CTA of a cluster may have a
@@ -245,8 +245,7 @@ impl Lowering<'_> {
         let place = place.ok_or_else(|| bug(plan, format!("there is no box {number}")))?;
         let part = self.part()?;
         let starts = self.starts(to)?;
-        let [x, y] = self.coordinates(copy, place, &starts, &part);
-        let coord = self.beyond(copy, place, [x.clone(), y.clone()])?;
+        let coord = self.coordinates(copy, place, &starts, &part)?;
         let mut offset = mul(part, int(copy.part_step.offset_bytes));
         if let Some(set) = self.staging_set()? {
             offset = add(offset, set);
@@ -260,8 +259,8 @@ impl Lowering<'_> {
             .iter()
             .map(|operand| match operand.name.as_str() {
                 "map" => Ok(Arg::TensorMap(map)),
-                "x" => Ok(Arg::Int(x.clone())),
-                "y" => Ok(Arg::Int(y.clone())),
+                "x" => self.along(&coord, 0),
+                "y" => self.along(&coord, 1),
                 "coord" => Ok(Arg::Ints(coord.clone())),
                 "src" => Ok(Arg::Address(src.clone())),
                 other => Err(bug(

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tilewright_layout::{Basis, IntTuple, Layout, Operand, Stride, TiledCopy};
+use tilewright_layout::{Basis, IntTuple, Layout, Operand, Stride};
 
 use crate::error::Result;
 use crate::plan::copies::thread_digits::{Digit, Part};
@@ -79,17 +79,31 @@ pub fn whole_of_step(step: &Step) -> Result<Partition> {
 
 /// The shared-memory side of a step, in elements before the swizzle.
 pub fn smem_offsets(step: &Step, tile: &SmemTile) -> Result<Part<1>> {
-    smem_part(step.hop, &step.tiled, &tile.layout.inner)
+    smem_part(step, &tile.layout.inner)
 }
 
-pub(in crate::plan) fn smem_part(
-    hop: Hop,
-    tiled: &TiledCopy,
-    layout: &Layout<i64>,
-) -> Result<Part<1>> {
-    let partitioned = match hop {
-        Hop::S2r => tiled.partition_s(layout)?,
-        _ => tiled.partition_d(layout)?,
+/// The same of a layout. Elements of an operand of one axis lie one after another.
+pub(in crate::plan) fn smem_part(step: &Step, layout: &Layout<i64>) -> Result<Part<1>> {
+    if step.keeps() != [true; 2] {
+        let of_step = of_step(step)?;
+        let elements = match step.hop {
+            Hop::S2r => of_step.src,
+            _ => of_step.dst,
+        };
+        let offset = |[row, column]: [i64; 2]| [row + column];
+        let digits = elements.digits.iter().map(|digit| Digit {
+            prefix: digit.prefix,
+            extent: digit.extent,
+            strides: offset(digit.strides),
+        });
+        return Ok(Part {
+            digits: digits.collect(),
+            values: elements.values.into_iter().map(offset).collect(),
+        });
+    }
+    let partitioned = match step.hop {
+        Hop::S2r => step.tiled.partition_s(layout)?,
+        _ => step.tiled.partition_d(layout)?,
     };
     Ok(part(&partitioned, |stride: &i64| [*stride]))
 }

@@ -256,6 +256,26 @@ impl Plan {
         })
     }
 
+    /// The axes of a tensor along which its boxes have extents, the contiguous one first, each with
+    /// the coordinate of the tile that runs along it.
+    pub fn box_axes<'o>(&self, copy: &BoxCopy, operand: &'o Operand) -> Vec<(usize, &'o Axis)> {
+        let places = self.places(operand);
+        let axis = |at: usize| {
+            let mut axes = operand.axes.iter();
+            let axis =
+                axes.find(|axis| places[at].is_some() && self.mode_along(axis) == places[at]);
+            axis.map(|axis| (at, axis))
+        };
+        let inner_first = [copy.contiguous, 1 - copy.contiguous].into_iter();
+        inner_first.filter_map(axis).collect()
+    }
+
+    /// Extents of an operand's tile along its two coordinates.
+    pub fn tile_at(&self, operand: &Operand) -> [i64; 2] {
+        let extent = |mode: usize| self.cta_tile.get(mode).copied().unwrap_or(1);
+        self.places(operand).map(|place| place.map_or(1, extent))
+    }
+
     /// Extents of an operand's tile.
     pub fn tile_of(&self, operand: &Operand) -> Vec<i64> {
         let extent = |mode: usize| self.cta_tile.get(mode).copied().unwrap_or(1);

@@ -57,6 +57,8 @@ pub enum Staged {
     Filled,
     /// Through registers, one by one, with what takes loaded vectors apart.
     Turned(Option<Arc<Element>>),
+    /// By boxes that the producer loads into the slots of a ring.
+    Boxes,
 }
 
 /// What makes a tile.

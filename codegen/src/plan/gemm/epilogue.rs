@@ -14,7 +14,7 @@ use crate::plan::copies::vector_width::{self, Shared};
 use crate::plan::data::folds::Spread;
 use crate::plan::data::model::{MmaPlan, Plan};
 use crate::plan::data::moves::Step;
-use crate::plan::data::values::Flow;
+use crate::plan::data::values::{Does, Every, Flow, Node, Staged};
 use crate::plan::instructions::arithmetic::{computed, elements};
 use crate::plan::instructions::choose::Chooser;
 use crate::plan::limits::overlapping_outputs;
@@ -61,6 +61,9 @@ pub(super) fn plan(
     let together = if pairs { 2 } else { 1 };
     let first = plan.output().map(|output| output.name.clone());
     for at in 0..flow.nodes.len() {
+        if of_boxes(plan, &flow.nodes[at]) {
+            flow.nodes[at].staged = Some(Staged::Boxes);
+        }
         let Some((name, hop)) = flow.nodes[at].moved() else {
             continue;
         };
@@ -76,10 +79,11 @@ pub(super) fn plan(
             by_element: combined.is_some(),
             tiled: &|copy| Ok(make_tiled_copy_c(copy, &mma.tiled)?),
         };
-        // The store of the first output is planned already.
+        // The store of the first output is planned already, and so is what loads from slots.
         let known = plan.step(name, hop).cloned();
+        let is_known = first.as_deref() == Some(name) || flow.nodes[at].staged.is_some();
         let step = match known {
-            Some(step) if first.as_deref() == Some(name) => Some(step),
+            Some(step) if is_known => Some(step),
             _ => {
                 let step = vector_width::step(spec, chooser, (operand, hop), &shared)?;
                 if let Some(step) = &step {
@@ -101,6 +105,14 @@ pub(super) fn plan(
     flow.vector = i64::from(together);
     plan.flow = Some(flow);
     Ok(())
+}
+
+/// Whether boxes bring what a node loads, for each trip of the main loop.
+fn of_boxes(plan: &Plan, node: &Node) -> bool {
+    let (Does::Load(name), Every::Trip, Some(roles)) = (&node.does, node.every, &plan.roles) else {
+        return false;
+    };
+    roles.loads.iter().any(|load| load.operand == *name)
 }
 
 /// Whether the epilogue folds results along the columns.

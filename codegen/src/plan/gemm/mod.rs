@@ -197,7 +197,13 @@ fn wants_roles(spec: &Spec, chooser: &Chooser<'_>, [a, b, d]: [&Operand; 3]) -> 
         Some(Auto::Given(id)) => chooser.catalogue.get(id),
         _ => None,
     };
-    let otherwise = spec.copy.values().any(|path| {
+    // What parts read takes its own way: they are made by warp-specialized kernels alone.
+    let in_parts = spec.compute.part().is_some();
+    let counts = |name: &String| !in_parts || [a, b, d].iter().any(|one| one.name == *name);
+    let otherwise = spec.copy.iter().any(|(name, path)| {
+        if !counts(name) {
+            return false;
+        }
         let boxes = |atom: &Arc<Atom>| {
             let facts = atom.copy.as_ref();
             facts.is_some_and(|copy| copy.tensor.is_some())

@@ -67,7 +67,7 @@ impl SmemAccesses {
     ) -> Result<SmemAccesses> {
         let partition = of_step(step)?;
         let facts = step.atom.copy.as_ref();
-        let offsets = smem_part(step.hop, &step.tiled, layout)?;
+        let offsets = smem_part(step, layout)?;
         let values = match step.hop {
             Hop::S2r => partition.src_values,
             _ => partition.dst_values,

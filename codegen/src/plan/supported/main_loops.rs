@@ -150,15 +150,6 @@ static ROWS: &[Row] = &[
     ),
     row("swizzle.{d}", PAST_SMEM, [STORED_BOXES, "use none"]).but(&["none"]),
     row(
-        "swizzle.{d}",
-        SPECIALIZED,
-        [
-            "tiles in shared memory that a spec lays out, the width of {d}'s staging buffers \
-             decides on theirs",
-            "use auto",
-        ],
-    ),
-    row(
         "scheduler.passes",
         UNFOLDED,
         ["kernels that fold along a mode", "use one"],

@@ -106,7 +106,7 @@ fn turn(tiles: &mut Tiles<'_>, name: &str, staged: &Staged, to: View) -> Result<
     let vectors = tiles.loaded(&format!("{name}_stage"), name, Hop::G2r, false)?;
     let element = match staged {
         Staged::Turned(element) => element.clone(),
-        Staged::Filled => None,
+        Staged::Filled | Staged::Boxes => None,
     };
     let alone = match element {
         Some(_) => tiles.loaded(&format!("{name}_alone"), name, Hop::G2r, true)?,

@@ -59,12 +59,13 @@ pub(super) fn body(tiles: &mut Tiles<'_>, product: &Product<'_>, roles: &Roles) 
 
 impl Pipes {
     fn of(tiles: &mut Tiles<'_>, product: &Product<'_>, roles: &Roles) -> Pipes {
-        let held = [Role::A, Role::B].map(|role| tiles.smem(role, Stage::Fixed(0), None).tile());
+        let held = roles.loads.iter().map(|load| tiles.smem_of(&load.operand));
+        let held: Vec<TileId> = held.collect();
         let consumers = Team::Consumers;
         let ring = tiles.pipe(Pipe {
             name: "ring",
             slots: roles.ring.stages,
-            tiles: held.to_vec(),
+            tiles: held,
             fill: Team::Producer,
             empty: consumers,
             full: Full::Bytes(roles.ring),
@@ -282,6 +283,7 @@ fn trip(
     };
     trip.extend(own.turn.iter().cloned());
     trip.push(Op::Sync(Sync::Await(ring, 0)));
+    trip.extend(own.slot.iter().cloned());
     let waves = own.values.len() as u32;
     for (number, take) in (1..).zip(&own.values) {
         trip.extend(multiply(Start::EveryTrip, Slice(number - 1, waves)));

@@ -17,6 +17,7 @@ impl fmt::Display for Flow {
                     match &node.staged {
                         None => {}
                         Some(Staged::Filled) => f.write_str(" through shared memory")?,
+                        Some(Staged::Boxes) => f.write_str(" of a slot of the ring")?,
                         Some(Staged::Turned(_)) => f.write_str(", turned in shared memory")?,
                     }
                 }

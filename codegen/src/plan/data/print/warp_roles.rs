@@ -19,6 +19,9 @@ pub(super) fn write(f: &mut fmt::Formatter<'_>, plan: &Plan, roles: &Roles) -> f
         write_boxes(f, plan, copy)?;
         write_descriptor(f, copy, descriptor)?;
     }
+    for copy in roles.loads.iter().skip(roles.descriptors.len()) {
+        write_boxes(f, plan, copy)?;
+    }
     if let Some(epilogue_loads) = &roles.epilogue_loads {
         write_epilogue_loads(f, epilogue_loads)?;
         for copy in &epilogue_loads.loads {

@@ -4,6 +4,7 @@
 mod registers;
 mod tma_loads;
 mod tma_epilogue_loads;
+mod tma_trip_loads;
 mod tma_store;
 mod warpgroup_mma;
 
@@ -71,8 +72,9 @@ pub(super) fn plan(
     plan.work = work(spec, &plan.work);
     let held = [accumulators, planes * atom_n];
     let registers = registers(spec, chooser, &plan.work, consumers, held);
-    let (loads, descriptors) = inputs(spec, chooser, plan, [a, b], &mma)?;
+    let (mut loads, descriptors) = inputs(spec, chooser, plan, [a, b], &mma)?;
     plan.mma = Some(mma);
+    loads.extend(tma_trip_loads::trip_loads(spec, chooser, plan)?);
     multistage_copies::store(spec, chooser, plan, d)?;
     let path = spec.copy.get(&d.name);
     let by_boxes = path.is_some_and(|path| path.r2s.is_some() || path.s2g.is_some());
@@ -301,11 +303,11 @@ fn swizzle_of(width: i64, bytes: i64) -> Result<Swizzle> {
     Ok(Swizzle::new(bits, 4 - i64::from(bytes.ilog2()), 3)?)
 }
 
-/// Modes of the tensor that an operand is to its boxes: a tile's two, then that of planes and those
-/// apart.
+/// Modes of the tensor that an operand is to its boxes: those of its tile, then that of planes and
+/// those apart.
 fn rank(operand: &Operand, planes: bool) -> u32 {
-    let apart = u32::try_from(operand.apart.len()).unwrap_or(u32::MAX);
-    (2 + u32::from(planes)).saturating_add(apart)
+    let all = operand.axes.len() + operand.apart.len() + usize::from(planes);
+    u32::try_from(all).unwrap_or(u32::MAX)
 }
 
 /// Whether results leave from registers where nothing is said: no tensor map has rows of theirs.
@@ -356,7 +358,7 @@ pub(super) fn map_misfit(operand: &Operand) -> Option<String> {
             }
         }
     };
-    let others = [Some(operand.axis(1 - contiguous)), plane];
+    let others = [operand.axes.get(1 - contiguous), plane];
     let others = others.into_iter().flatten().chain(operand.axes_apart());
     others.into_iter().find_map(misfit)
 }

@@ -4,7 +4,7 @@
 
 use tilewright_layout::make_tiled_copy_c;
 
-use super::{MAX_BOX, TENSOR_ALIGN, map_misfit, ring};
+use super::{MAX_BOX, TENSOR_ALIGN, map_misfit, ring, tma_trip_loads};
 use crate::atoms::model::Space;
 use crate::error::Result;
 use crate::plan::copies::partition;
@@ -16,10 +16,10 @@ use crate::plan::gemm::warp_specialized::tma_loads::{input_layout, load_atom, sw
 use crate::plan::instructions::choose::{Chooser, STRIDE_CODE, Wanted};
 use crate::plan::smem::accesses::SmemAccesses;
 use crate::plan::smem::swizzle_search::placed_bytes;
-use crate::spec::keys::model::{Operand, Role, Spec, Stride};
+use crate::spec::keys::model::{Axis, Operand, Role, Spec, Stride};
 
-/// Whether the spec asks for boxes of an operand of the epilogue.
-fn asks(spec: &Spec, operand: &Operand) -> bool {
+/// Whether the spec asks for boxes of an operand beside the factors.
+pub(super) fn asks(spec: &Spec, operand: &Operand) -> bool {
     let path = spec.copy.get(&operand.name);
     path.is_some_and(|path| path.g2s.is_some() || path.s2r.is_some())
 }
@@ -39,7 +39,8 @@ pub(super) fn epilogue_loads(
         slot_bytes: 0,
     };
     for operand in &spec.operands {
-        if operand.role == Role::Extra && asks(spec, operand) {
+        let is_of_trips = tma_trip_loads::is_of_trips(spec, operand);
+        if operand.role == Role::Extra && !is_of_trips && asks(spec, operand) {
             load(spec, chooser, plan, &mut epilogue_loads, operand)?;
         }
     }
@@ -131,11 +132,6 @@ fn load(
 
 /// Why an operand's tile is no matrix of boxes as wide as the sums.
 fn misfit(spec: &Spec, operand: &Operand) -> Option<(&'static str, String)> {
-    let part = spec.compute.part();
-    if (operand.axes_apart()).any(|axis| Some(&axis.mode) == part.as_ref()) {
-        let message = "is read for each part of the sums, before the epilogue";
-        return Some(("epilogue-operand", message.to_string()));
-    }
     let modes = operand.axes.iter().map(|axis| &axis.mode);
     let is_matrix = modes.eq(spec.modes().iter().take(2));
     if !is_matrix || operand.plane.is_some() || operand.looked_into().is_some() {
@@ -149,8 +145,9 @@ fn misfit(spec: &Spec, operand: &Operand) -> Option<(&'static str, String)> {
     Some((STRIDE_CODE, map_misfit(operand)?))
 }
 
-/// The load from a slot into the registers of the threads that hold the sums.
-fn into_registers(
+/// The load from a slot into the registers of the threads that hold the sums. Of an operand of one
+/// axis each thread loads what it has of it, element by element.
+pub(super) fn into_registers(
     spec: &Spec,
     chooser: &mut Chooser<'_>,
     plan: &Plan,
@@ -162,10 +159,10 @@ fn into_registers(
     };
     let name = operand.name.as_str();
     let what = Hop::S2r.key(name);
-    let together = if partition::neighbours_along_n(plan, mma)? {
-        2
-    } else {
-        1
+    let is_matrix = operand.axes.len() == 2;
+    let together = match is_matrix && partition::neighbours_along_n(plan, mma)? {
+        true => 2,
+        false => 1,
     };
     let wanted = Wanted::vector(Space::Smem, Space::Rmem, together * operand.dtype.bytes());
     let given = spec.copy.get(name).and_then(|path| path.s2r.clone());
@@ -182,7 +179,7 @@ fn into_registers(
         element_atom: None,
         tiled: make_tiled_copy_c(copy, &mma.tiled)?,
         tile: [spec.cta_tile[0], spec.cta_tile[1]],
-        axes: vec![Some(0), Some(1)],
+        axes: coordinates(spec, operand),
     };
     let accesses = SmemAccesses::new(plan, &step, &smem.layout.inner, smem.dtype)?;
     if !accesses.whole(&smem.layout.swizzle) {
@@ -195,6 +192,13 @@ fn into_registers(
         return Ok(None);
     }
     Ok(Some(step))
+}
+
+/// Which of the tile's coordinates runs along each axis of an operand.
+fn coordinates(spec: &Spec, operand: &Operand) -> Vec<Option<usize>> {
+    let modes = || spec.modes().iter().take(2);
+    let along = |axis: &Axis| modes().position(|mode| *mode == axis.mode);
+    operand.axes.iter().map(along).collect()
 }
 
 impl EpilogueLoads {

@@ -85,7 +85,9 @@ pub(super) fn output(
     }
     let [m, n] = [spec.cta_tile[0], spec.cta_tile[1]];
     let atom_n = n / along[1];
-    let shape = staging_shape(atom_n, i64::from(d.dtype.bytes()));
+    let Some(shape) = staging(spec, chooser, d, [n, atom_n]) else {
+        return Ok(None);
+    };
     let packs = (plan.epilogue.as_ref()).is_some_and(|epilogue| epilogue.pack.is_some());
     let computed = plan.flow.is_some() && d.dtype.bytes() < 4;
     let held = if packs || computed { 2 } else { 1 };
@@ -309,6 +311,65 @@ fn boxes(d: &Operand, atom: Arc<Atom>, buffers: &Buffers) -> BoxCopy {
             offset_bytes: set * bytes,
         },
     }
+}
+
+/// The staging buffers of a warpgroup's results: as wide as the swizzle that the spec asks for, or
+/// as is best. Rows of boxes are whole 16 bytes (CUDA driver API, cuTensorMapEncodeTiled).
+fn staging(
+    spec: &Spec,
+    chooser: &mut Chooser<'_>,
+    d: &Operand,
+    [n, atom_n]: [i64; 2],
+) -> Option<Shape> {
+    let (name, bytes) = (&d.name, i64::from(d.dtype.bytes()));
+    let shape = match spec.swizzle.get(name) {
+        Some(Auto::Given(asked)) => {
+            let is_asked = |width: &i64| swizzle_of(*width, bytes).is_ok_and(|own| own == *asked);
+            let widths = (0..3).map(|power| NARROWEST_BYTES << power);
+            let width = widths.clone().find(is_asked);
+            let fits = |width: &i64| atom_n * bytes % width == 0;
+            let Some(width) = width.filter(fits) else {
+                let fitting: Vec<String> = widths
+                    .filter(fits)
+                    .map(|width| format!(", {width}B"))
+                    .collect();
+                let message = format!(
+                    "swizzle.{name}: staging buffers of {atom_n} columns of {} have swizzles of \
+                     bytes that divide their rows: use auto{}",
+                    d.dtype,
+                    fitting.concat()
+                );
+                chooser.violate("swizzle", message);
+                return None;
+            };
+            let count = if atom_n * bytes % (2 * width) == 0 {
+                2
+            } else {
+                1
+            };
+            Shape {
+                columns: width / bytes,
+                count,
+                swizzle_bytes: width,
+            }
+        }
+        _ => staging_shape(atom_n, bytes),
+    };
+    let rest = shape.columns * bytes % i64::from(TENSOR_ALIGN);
+    if rest == 0 {
+        return Some(shape);
+    }
+    let columns = &d.axis(1).mode;
+    let unit = i64::from(TENSOR_ALIGN) / bytes * (n / atom_n);
+    let nearest = (n / unit).max(1) * unit;
+    let message = format!(
+        "operand {name}: boxes store rows of whole {TENSOR_ALIGN} bytes, and {atom_n} columns of \
+         {} along {columns} are none: use {nearest} along {columns} in cta_tile, or \
+         copy.{name}.r2g: auto with pipeline.schedule cooperative, which stores past shared memory",
+        d.dtype
+    );
+    chooser.violate("box", message);
+    None
 }
 
 /// How a warpgroup's results are staged: in two buffers as wide as the widest swizzle where they

@@ -21,7 +21,7 @@ use crate::plan::copies::partition;
 use crate::plan::copies::thread_digits::Part;
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::{Hop, Step};
-use crate::plan::data::values::{Does, Flow, Node};
+use crate::plan::data::values::{Does, Flow, Node, Staged};
 
 /// A flow whose nodes have registers.
 pub(super) struct FlowTiles<'p> {
@@ -290,8 +290,12 @@ impl<'p> FlowTiles<'p> {
         let is = |step: &Step| step.operand == name && step.hop == Hop::S2r;
         let number = self.plan.steps.iter().position(is)?;
         let node = &self.flow.nodes[at];
-        let loads = matches!(node.does, Does::Load(_)) && node.staged.is_none();
-        (loads && way == Edge::Vectors).then(|| Op::Copy {
+        let loads = matches!(node.does, Does::Load(_));
+        let of_slot = match &node.staged {
+            None => way == Edge::Vectors,
+            Some(staged) => *staged == Staged::Boxes,
+        };
+        (loads && of_slot).then(|| Op::Copy {
             from: View::Smem(tiles.smem_of(name), Stage::At(End::Empty), None),
             to: self.view(at, way),
             by: CopyId::Tiled(number),

@@ -1,5 +1,6 @@
 //! What trips of the main loop make beside products: they take each group of products when it is
-//! done, and carry a sum of parts on. What a trip reads of memory was loaded by the one before.
+//! done, and carry a sum of parts on. What a trip reads of memory was loaded by the one before, or
+//! lies in a slot of the ring, beside what it multiplies.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,6 +21,8 @@ pub(in crate::ir::tile::build) struct OfTrips {
     pub before: Vec<Op>,
     /// What takes the place of what the trip before read, and what the next one reads.
     pub turn: Vec<Op>,
+    /// What is read of a slot of the ring, and what is made of it.
+    pub slot: Vec<Op>,
     /// What takes each group of products when it is done.
     pub values: Vec<Op>,
 }
@@ -28,7 +31,8 @@ pub(in crate::ir::tile::build) struct OfTrips {
 pub(super) fn ahead(tiles: &mut Tiles<'_>, flow: &Flow) -> Result<BTreeMap<usize, TileId>> {
     let mut ahead = BTreeMap::new();
     for (at, node) in flow.nodes.iter().enumerate() {
-        if let (Every::Trip, Some((_, step))) = (node.every, moved(tiles.plan(), node)) {
+        let found = moved(tiles.plan(), node).filter(|_| node.staged.is_none());
+        if let (Every::Trip, Some((_, step))) = (node.every, found) {
             let next = Node {
                 name: format!("{}_ahead", node.name),
                 ..node.clone()
@@ -64,6 +68,7 @@ impl FlowTiles<'_> {
         let mut of_trips = OfTrips {
             before: self.loads(tiles, before, how)?,
             turn: Vec::new(),
+            slot: self.loads(tiles, |_, node| node.staged.is_some(), how)?,
             values: Vec::new(),
         };
         for (node, ahead) in &self.ahead {
@@ -79,7 +84,11 @@ impl FlowTiles<'_> {
             });
             of_trips.turn.push(load(true)?);
         }
-        (of_trips.turn).extend(self.values(tiles, every, how, None)?);
+        let made = self.values(tiles, every, how, None)?;
+        match of_trips.slot.is_empty() {
+            true => of_trips.turn.extend(made),
+            false => of_trips.slot.extend(made),
+        }
         of_trips
             .before
             .extend(self.values(tiles, before, how, None)?);

@@ -74,8 +74,12 @@ pub(super) fn extents(plan: &Plan, kernel: &Kernel) -> Vec<Extents> {
     // Few of each mode that no tile cuts, or as many as there are always.
     let some = |modes: &[&str], of: &[i64; 4], number: usize| -> Vec<i64> {
         let modes = modes.iter().enumerate();
-        let extent =
-            |(at, mode): (usize, &&str)| constant(mode).unwrap_or(of[(at + number) % of.len()]);
+        let few = |at: usize, mode: &str| {
+            let multiple = multiple_of(plan, mode);
+            let wanted = of[(at + number) % of.len()] as u64;
+            wanted.div_ceil(multiple as u64) as i64 * multiple
+        };
+        let extent = |(at, mode): (usize, &&str)| constant(mode).unwrap_or_else(|| few(at, mode));
         modes.map(extent).collect()
     };
     let fates = plan.fates();

@@ -13,7 +13,13 @@ const COOPERATIVE: &str =
     "cta_tile: { m: 128, j: 32, i: 128 }\npipeline: { schedule: cooperative }";
 const PINGPONG: &str = "cta_tile: { m: 64, j: 32, i: 128 }\npipeline: { schedule: pingpong }";
 
-const ALL: [Scaled<'static>; 15] = [
+const ALL: [Scaled<'static>; 16] = [
+    (
+        "blocks of a cluster side by side",
+        "d[m,h,j] = sum[g] p[m,h,j,g] * (x[m,g] * s[h,g])",
+        "cta_tile: { m: 256, j: 32, i: 128 }\npipeline: { schedule: cooperative }\n\
+         cluster: '(1,2,1)'",
+    ),
     (
         "rows that boxes bring, of two groups",
         "d[m,h,j] = sum[g] p[m,h,j,g] * (x[m,g] * s[h,g])",

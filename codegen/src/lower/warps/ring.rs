@@ -1,5 +1,6 @@
 //! The ring's barriers: who waits on which, who arrives where.
 
+use crate::atoms::model::Space;
 use crate::atoms::sync::{Act, Scope};
 use crate::error::Result;
 use crate::ir::thread::expr::{add, and, eq, int, le, lt, mul, select, sub, xor};
@@ -107,6 +108,13 @@ impl Lowering<'_> {
         };
         let mut out = match pipe.every {
             Every::WorkTile => self.sync((Act::Meet, Scope::Warp), [])?,
+            Every::Trip if self.roles_of()?.threads_read_slots() => {
+                // What each lane has read is read before boxes come anew.
+                let fence = (Act::FenceAsyncProxy, Scope::Cta, Space::Smem);
+                let mut read = self.sync(fence, [])?;
+                read.extend(self.sync((Act::Meet, Scope::Warp), [])?);
+                read
+            }
             // Products are done for a warp as a whole.
             Every::Trip => Vec::new(),
         };
@@ -209,7 +217,7 @@ impl Lowering<'_> {
 /// That many bytes into shared memory.
 pub(super) fn smem(offset: Expr, imm: i64) -> Address {
     Address {
-        space: crate::atoms::model::Space::Smem,
+        space: Space::Smem,
         base: Base::Smem,
         offset,
         imm,

@@ -139,6 +139,11 @@ impl Roles {
         loads.any(|load| load.operand == operand)
     }
 
+    /// Whether threads read what boxes bring into the slots of the ring, beside products.
+    pub fn threads_read_slots(&self) -> bool {
+        self.loads.len() > self.descriptors.len()
+    }
+
     /// Whether the producer gives registers to the consumers.
     pub fn splits_registers(&self) -> bool {
         self.registers[0] < self.registers[1]

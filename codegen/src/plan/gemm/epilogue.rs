@@ -1,6 +1,7 @@
 //! What is computed of the sums of a product before they are stored: every operand that is read
 //! beside the factors comes to the threads that hold the sums it belongs to.
 
+use tilewright_formula::Extent;
 use tilewright_formula::form::Form;
 use tilewright_layout::make_tiled_copy_c;
 
@@ -11,6 +12,7 @@ use crate::plan::copies::partition;
 use crate::plan::copies::thread_digits::Part;
 use crate::plan::copies::tiled_copy::assume;
 use crate::plan::copies::vector_width::{self, Shared};
+use crate::plan::data::assumptions::Assumption;
 use crate::plan::data::folds::Spread;
 use crate::plan::data::model::{MmaPlan, Plan};
 use crate::plan::data::moves::Step;
@@ -133,14 +135,42 @@ pub(super) fn hold_columns(spec: &Spec, chooser: &mut Chooser<'_>, plan: &mut Pl
     overlapping_outputs::check_blocks(chooser, plan, COLUMNS);
     let words = (why, "fold in a kernel behind this one");
     whole_rows::held(chooser, plan, (COLUMNS, spec.cta_tile[COLUMNS]), words);
-    if spec.cluster[COLUMNS] > 1 {
-        let [m, n, k] = spec.cluster;
+    let [m, n, k] = spec.cluster;
+    if n > 1 && plan.work.is_in_blocks() {
+        blocks_of_clusters(chooser, plan, n);
+    } else if n > 1 {
         let mode = plan.modes.get(COLUMNS).map_or("", String::as_str);
         let message = format!(
             "cluster ({m},{n},{k}) has {n} CTAs along {mode}, which {why} and of which each tile \
              has all: use ({m},1,{k})"
         );
         chooser.violate("cluster", message);
+    }
+}
+
+/// CTAs of a cluster along the columns make blocks side by side: there are whole clusters of them.
+fn blocks_of_clusters(chooser: &mut Chooser<'_>, plan: &mut Plan, count: i64) {
+    let Some(blocks) = &plan.work.across[COLUMNS] else {
+        return;
+    };
+    let mode = blocks.mode.clone();
+    let mut modes = plan.computes.formula.modes.iter();
+    match modes
+        .find(|facts| facts.name == mode)
+        .map(|facts| &facts.extent)
+    {
+        Some(Extent::Constant(extent)) if extent % count != 0 => {
+            let message = format!(
+                "cluster has {count} CTAs along {mode}, each of which makes a block of its own, \
+                 and modes.{mode} is {extent}: use 1 along it"
+            );
+            chooser.violate("cluster", message);
+        }
+        _ => plan.assumptions.push(Assumption::ExtentMultiple {
+            mode,
+            multiple: count,
+            reason: "CTAs of a cluster make blocks of columns side by side".to_owned(),
+        }),
     }
 }
 

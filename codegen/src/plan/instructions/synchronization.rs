@@ -175,6 +175,15 @@ const NEEDS: &[Need] = &[
         ],
     },
     Need {
+        of: "an operand of each trip by boxes (copy)",
+        instead: "its g2r",
+        when: |plan| with(plan, Roles::threads_read_slots),
+        facts: &[
+            SyncFacts::of(Act::FenceAsyncProxy, Scope::Cta).on(Space::Smem),
+            SyncFacts::of(Act::Meet, Scope::Warp),
+        ],
+    },
+    Need {
         of: "a store by boxes (copy.{d}.s2g)",
         instead: "copy.{d}.r2g",
         when: |plan| with(plan, |roles| roles.store.is_some()),

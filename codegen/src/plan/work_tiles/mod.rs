@@ -327,8 +327,9 @@ impl Work {
             {
                 let mut block = std::mem::replace(&mut at[mode], N::int(0));
                 // Nothing tests it where results are stored: where its number is far to follow, it
-                // is bounded by the blocks that there are.
-                if is_far || self.cuts_tiles() {
+                // is bounded by the blocks that there are. So it is in clusters, of which launches
+                // have whole ones.
+                if is_far || self.cuts_tiles() || self.cluster().0[mode] > 1 {
                     let last = N::sub(blocks.clone(), N::int(1));
                     block = hoist.name("block", N::min(block, last));
                 }

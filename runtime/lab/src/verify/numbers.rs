@@ -95,9 +95,10 @@ fn weight(format: Option<Format>, value: f64) -> f64 {
 
 /// The largest weight of some values.
 pub(super) fn peak(values: &[f64], dtype: DType) -> f64 {
-    let format = Format::of(dtype);
-    let weights = values.iter().map(|value| weight(format, *value));
-    weights.fold(0.0, f64::max)
+    // Weights grow with magnitudes, and these with their bits, those of what is no number last.
+    let bits = |value: &f64| value.abs().to_bits();
+    let largest = values.iter().map(bits).max().unwrap_or_default();
+    weight(Format::of(dtype), f64::from_bits(largest))
 }
 
 fn check(dtype: DType) -> Result<(), Error> {
@@ -182,6 +183,17 @@ fn read(dtype: DType, place: &[u8]) -> f64 {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn a_peak_is_the_largest_weight() {
+        let all = [0.0, -0.0, 1e-30, -3.0, 0.75, 448.0, f64::NEG_INFINITY, f64::NAN];
+        for dtype in [DType::BF16, DType::E4M3, DType::F32, DType::S8] {
+            for values in (0..all.len()).map(|end| &all[..end]) {
+                let largest = weights(values, dtype).into_iter().fold(0.0, f64::max);
+                assert_eq!(peak(values, dtype), largest, "{dtype} {values:?}");
+            }
+        }
+    }
 
     #[test]
     fn values_survive_and_round_to_even() {

@@ -45,7 +45,7 @@ fn of_dev(manifest: &str) -> String {
             is_dev = line.starts_with("[profile.dev");
             table = line;
         }
-        let anew = line.starts_with("tilewright-") && line.ends_with("{ opt-level = 3 }");
+        let anew = line.starts_with("tilewright-") && !line.contains("opt-level = 0");
         if !is_dev || anew || (named && line.starts_with("debug")) {
             continue;
         }
@@ -69,7 +69,7 @@ mod tests {
     fn scripts_have_the_profile_of_the_rest() {
         let manifest = "[package]\nname = \"x\"\n\n[profile.dev]\nopt-level = 1\n\n\
                         [profile.dev.package]\na = { opt-level = 3 }\n\
-                        tilewright-b = { opt-level = 3 }\n\n\
+                        tilewright-b = { opt-level = 3, overflow-checks = true }\n\n\
                         [profile.release]\nlto = true\n";
         let made = of_dev(manifest);
         for table in ["[profile.dev]", "[profile.dev.build-override]"] {

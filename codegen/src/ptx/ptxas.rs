@@ -11,8 +11,8 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::fs;
-use std::io::{Read, Seek as _, Write as _};
+use std::fs::{self, File};
+use std::io::{self, Read, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
@@ -213,13 +213,34 @@ pub fn assemble(text: &str, arch: &Arch) -> Result<PtxasReport> {
 ///
 /// As [`assemble`].
 pub fn assemble_with(path: &Path, text: &str, arch: &Arch) -> Result<PtxasReport> {
-    let io = |source| Error::Io {
+    let (mut report, mut cubin) = said_of(path, text, arch)?;
+    report.version = version_once(path)?;
+    report.raised = raised(text);
+    cubin.rewind().map_err(temporary)?;
+    cubin.read_to_end(&mut report.cubin).map_err(temporary)?;
+    report.params = cubin::params(&report.cubin);
+    match cubin::registers(&report.cubin) {
+        Some(other) if other != report.registers => Err(tool(format!(
+            "says that the kernel has {} registers for {}, and its machine code {other}",
+            report.registers, arch.ptxas_target
+        ))),
+        _ => Ok(report),
+    }
+}
+
+fn temporary(source: io::Error) -> Error {
+    Error::Io {
         path: "temporary file".to_owned(),
         source,
-    };
+    }
+}
+
+/// What the tool says of a text, whose kernels' spills come together, and the machine code.
+pub(super) fn said_of(path: &Path, text: &str, arch: &Arch) -> Result<(PtxasReport, File)> {
+    let io = temporary;
     // Files without names: nothing of them stays, however this process ends.
     let mut source = tempfile::tempfile().map_err(io)?;
-    let mut cubin = tempfile::tempfile().map_err(io)?;
+    let cubin = tempfile::tempfile().map_err(io)?;
     source.write_all(text.as_bytes()).map_err(io)?;
     source.rewind().map_err(io)?;
     let mut command = Command::new(path);
@@ -237,19 +258,7 @@ pub fn assemble_with(path: &Path, text: &str, arch: &Arch) -> Result<PtxasReport
             said.trim()
         )));
     }
-    let mut report = parse(&said)?;
-    report.version = version_once(path)?;
-    report.raised = raised(text);
-    cubin.rewind().map_err(io)?;
-    cubin.read_to_end(&mut report.cubin).map_err(io)?;
-    report.params = cubin::params(&report.cubin);
-    match cubin::registers(&report.cubin) {
-        Some(other) if other != report.registers => Err(tool(format!(
-            "says that the kernel has {} registers for {}, and its machine code {other}",
-            report.registers, arch.ptxas_target
-        ))),
-        _ => Ok(report),
-    }
+    Ok((parse(&said)?, cubin))
 }
 
 /// What stands against shipping a kernel: spills, local memory, warnings.

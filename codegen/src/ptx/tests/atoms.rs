@@ -1,6 +1,8 @@
 //! Every record becomes code: LLVM knows its intrinsic with that signature, its template renders,
 //! and ptxas accepts the text at the architecture and version that the record names.
 
+use std::collections::BTreeMap;
+
 use super::*;
 use crate::arch::ARCHES;
 use crate::atoms::model::{Atom, Kind, OperandKind};
@@ -63,7 +65,7 @@ fn store(b: &mut Build, reg: Reg, ty: RegType, to: Arg) -> Vec<Stmt> {
 
 /// A kernel that loads every input register, runs the atom once and stores every output register.
 fn kernel_of(atom: &Arc<Atom>) -> Program {
-    let mut b = Build::new("k");
+    let mut b = Build::new(&atom.id);
     b.0.smem_bytes = 4096;
     let (s, d) = (b.source("s"), b.output("d"));
     let n = b.param("n", ParamType::I32);
@@ -129,9 +131,44 @@ fn kernel_of(atom: &Arc<Atom>) -> Program {
     b.0
 }
 
+/// Kernels of one version and one architecture, which the assembler is given at once.
+struct Together {
+    arch: &'static Arch,
+    /// What a text begins with: its version, architecture and size of addresses.
+    head: String,
+    /// The kernels behind that, each with its atom's id.
+    kernels: Vec<(String, String)>,
+}
+
+impl Together {
+    /// Where a text's head ends.
+    const HEAD_ENDS: &str = ".address_size 64\n";
+
+    /// Assembles them; where they are refused, each by itself, to say which.
+    fn assemble(&self) {
+        let bodies: Vec<&str> = self.kernels.iter().map(|(_, body)| body.as_str()).collect();
+        let ptxas = ptxas::find().expect("no ptxas: run ci/setup.sh, or set TILEWRIGHT_PTXAS");
+        let text = format!("{}{}", self.head, bodies.concat());
+        let all = ptxas::said_of(&ptxas, &text, self.arch);
+        if all.is_ok_and(|(report, _)| ptxas::gate(&report).is_empty()) {
+            return;
+        }
+        for (id, body) in &self.kernels {
+            let text = format!("{}{body}", self.head);
+            let report = ptxas::assemble(&text, self.arch);
+            let report = report.unwrap_or_else(|error| panic!("{id}: {error}\n{text}"));
+            assert_eq!(ptxas::gate(&report), [], "{id} on {}", self.arch);
+        }
+        panic!(
+            "each kernel for {} is fine, and all of them are not",
+            self.arch
+        );
+    }
+}
+
 #[test]
 fn every_atom_assembles() {
-    let mut kernels = 0;
+    let mut all: BTreeMap<(&str, u32), Together> = BTreeMap::new();
     for atom in catalogue().unwrap().iter() {
         let program = kernel_of(atom);
         // The first architecture that has it and a specific one stand for all; what one thread
@@ -153,15 +190,23 @@ fn every_atom_assembles() {
             // ptxas 13.0 knows sm_75 and later; one portable and one specific architecture stand
             // for all.
             if lowest_of(arch) || arch.name == "sm_90a" {
-                let report = ptxas::assemble(&module.text, arch);
-                let report =
-                    report.unwrap_or_else(|error| panic!("{}: {error}\n{}", atom.id, module.text));
-                assert_eq!(ptxas::gate(&report), [], "{} on {arch}", atom.id);
-                kernels += 1;
+                let ends = module.text.find(Together::HEAD_ENDS).unwrap();
+                let (head, body) = module.text.split_at(ends + Together::HEAD_ENDS.len());
+                let together = all
+                    .entry((arch.name, module.version))
+                    .or_insert_with(|| Together {
+                        arch,
+                        head: head.to_owned(),
+                        kernels: Vec::new(),
+                    });
+                assert_eq!(together.head, head, "{}", atom.id);
+                together.kernels.push((atom.id.clone(), body.to_owned()));
             }
         }
     }
-    assert!(kernels > 60, "only {kernels} kernels were assembled");
+    let kernels: usize = all.values().map(|one| one.kernels.len()).sum();
+    assert!(kernels > 60, "only {kernels} kernels are assembled");
+    all.values().for_each(Together::assemble);
 }
 
 #[test]

@@ -186,7 +186,16 @@ mod tests {
 
     #[test]
     fn a_peak_is_the_largest_weight() {
-        let all = [0.0, -0.0, 1e-30, -3.0, 0.75, 448.0, f64::NEG_INFINITY, f64::NAN];
+        let all = [
+            0.0,
+            -0.0,
+            1e-30,
+            -3.0,
+            0.75,
+            448.0,
+            f64::NEG_INFINITY,
+            f64::NAN,
+        ];
         for dtype in [DType::BF16, DType::E4M3, DType::F32, DType::S8] {
             for values in (0..all.len()).map(|end| &all[..end]) {
                 let largest = weights(values, dtype).into_iter().fold(0.0, f64::max);

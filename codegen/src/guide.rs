@@ -43,6 +43,46 @@ pub fn explain_code(code: &str) -> Option<&'static str> {
     sections().find_map(|(known, section)| (known == code).then_some(section))
 }
 
+/// What the page on every key of a spec says of a key, by its dotted path: its row, and the rows of
+/// the map that it is. `None` for what is no key.
+///
+/// ```
+/// use tilewright_codegen::guide::explain_key;
+/// assert!(explain_key("cta_tile").unwrap().contains("Extents of the part"));
+/// assert!(explain_key("copy.a.g2s").unwrap().contains("from global to shared memory"));
+/// assert!(explain_key("copy.a.no").is_none());
+/// ```
+pub fn explain_key(path: &str) -> Option<String> {
+    let parts: Vec<&str> = path.split('.').collect();
+    let (first, last) = (parts.first()?, parts.last()?);
+    let sections = SPEC.split("\n# ").skip(1);
+    let titled = |section: &&str| {
+        let title = section.lines().next().unwrap_or_default();
+        let title: Vec<&str> = title.trim_matches('`').split('.').collect();
+        match parts.len() {
+            1 => title == ["The file"],
+            many => title.first() == Some(first) && title.len() + 1 == many,
+        }
+    };
+    let is_table = |line: &&str| line.starts_with("| key |") || line.starts_with("|---");
+    let row = format!("| `{last}` |");
+    let mut all = sections.clone();
+    let of_key = all.find(titled).and_then(|section| {
+        let found = section.lines().find(|line| line.starts_with(&row))?;
+        let head: Vec<&str> = section.lines().filter(is_table).take(2).collect();
+        Some(format!("# `{path}`\n\n{}\n{found}\n", head.join("\n")))
+    })?;
+    let words = format!("Words of `{path}`");
+    let is_of_key = |section: &&str| {
+        let title = section.lines().next().unwrap_or_default();
+        let map = title.trim_matches('`').split(".<").next();
+        title == words || map == Some(path)
+    };
+    let more = sections.filter(is_of_key);
+    let more: String = more.map(|section| format!("\n# {section}\n")).collect();
+    Some(of_key + &more)
+}
+
 /// The codes that the page on every diagnostic has.
 pub fn codes() -> impl Iterator<Item = &'static str> {
     sections().map(|(code, _)| code)

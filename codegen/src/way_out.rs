@@ -1,48 +1,94 @@
-//! A way out of what the assembler refuses, found by trying.
+//! A way out of a refusal, found by trying.
 //!
-//! Comes in: a point all of whose kernels spill, use local memory or serialize. Goes out: its
-//! refusal with the keys that are at fault and values of theirs with which it builds. Keys that are
-//! written are changed one after another, those that cost a kernel least first; what they are
-//! changed to is written as the plan took it.
+//! Comes in: a point all of whose kernels spill, use local memory or serialize, or of which there
+//! is no plan and with other values is one. Goes out: its refusal with the keys that are at fault
+//! and values of theirs with which it builds. Keys that are written are changed one after another,
+//! those that cost a kernel least first; what they are changed to is written as the plan took it.
+//! What the assembler says of one kernel is one refusal.
 
 use crate::error::{Error, Violation};
 use crate::first_good;
 use crate::making::Making;
 use crate::plan::candidates::changes::{Change, changes, values};
+use crate::plan::candidates::ways_out;
 use crate::spec::Keys;
 use crate::spec::keys::model::{Point, Spec};
 
-/// Most changes that are tried, and kernels that are made of each.
+/// Most changes that the assembler is asked about, and kernels that are made of each.
 const MOST_CHANGES: usize = 10;
 const MOST_KERNELS: usize = 5;
 
 /// The refusal of a point with a way out that was tried, where an assembler refused it; any other
 /// error as it is.
 pub fn with_way_out(point: &Point, making: &Making, error: Error) -> Error {
-    let (kernel, mut violations, file) = match error {
+    let (kernel, violations, file) = match error {
         Error::Plan {
             kernel,
             violations,
             file,
-        } if violations.iter().any(is_the_assemblers) => (kernel, violations, file),
+        } => (kernel, violations, file),
         other => return other,
     };
-    let advice = way_out(point, making);
+    let violations = match violations.iter().any(is_the_assemblers) {
+        true => of_the_assembler(point, making, violations),
+        false => of_the_plan(point, making, violations),
+    };
+    Error::Plan {
+        kernel,
+        violations,
+        file,
+    }
+}
+
+/// What the assembler refuses, told once, with a way out.
+fn of_the_assembler(point: &Point, making: &Making, all: Vec<Violation>) -> Vec<Violation> {
+    let advice = way_out(point, making, changes(&point.spec));
+    let advice = advice.map(|values| format!("use {values}, which builds"));
     let advice = advice.unwrap_or_else(|| {
         "nothing that was tried in the places of its keys builds: use a smaller cta_tile, or \
          compute it in several kernels"
             .to_owned()
     });
     let keys = Keys::of(&point.spec).named(&advice);
-    for violation in violations.iter_mut().filter(|one| is_the_assemblers(one)) {
+    let mut told: Vec<Violation> = Vec::new();
+    for mut violation in all {
+        let first = told.iter_mut().find(|one| is_the_assemblers(one));
+        match first.filter(|_| is_the_assemblers(&violation)) {
+            Some(first) => first.message += &format!(", and {}", violation.message),
+            None => {
+                violation.keys.clone_from(&keys);
+                told.push(violation);
+            }
+        }
+    }
+    for violation in told.iter_mut().filter(|one| is_the_assemblers(one)) {
         violation.message = format!("{}: {advice}", violation.message);
-        violation.keys.clone_from(&keys);
     }
-    Error::Plan {
-        kernel,
-        violations,
-        file,
+    told
+}
+
+/// What the plan refuses, with values that build in the place of those that it has a plan with;
+/// where none of the first build, it says so. Without an assembler as it is.
+fn of_the_plan(point: &Point, making: &Making, mut all: Vec<Violation>) -> Vec<Violation> {
+    let Some((at, front, changes)) = ways_out::unbuilt(point, &all) else {
+        return all;
+    };
+    if making.ptxas.is_none() {
+        return all;
     }
+    if let Some(values) = way_out(point, making, changes) {
+        let violation = &mut all[at];
+        violation.message = format!("{front}; with {values} it builds");
+        let keys = Keys::of(&point.spec).named(&values);
+        violation.keys.extend(keys);
+        let mut known = Vec::new();
+        violation.keys.retain(|key| {
+            let is_new = !known.contains(key);
+            known.push(key.clone());
+            is_new
+        });
+    }
+    all
 }
 
 /// Whether the assembler said so.
@@ -51,11 +97,12 @@ fn is_the_assemblers(violation: &Violation) -> bool {
     codes.contains(&violation.code)
 }
 
-/// What to write so that the point builds.
-fn way_out(point: &Point, making: &Making) -> Option<String> {
+/// Keys with values with which the point builds: those of the first change that does.
+fn way_out(point: &Point, making: &Making, changes: Vec<Change>) -> Option<String> {
     let code = making.code_arch(&point.id, &point.spec.arch).ok()?;
     let mut tried: Vec<Spec> = vec![point.spec.clone()];
-    for Change { keys, spec } in changes(&point.spec) {
+    let mut judged = 0;
+    for Change { keys, spec } in changes {
         if tried.contains(&spec) {
             continue;
         }
@@ -64,11 +111,14 @@ fn way_out(point: &Point, making: &Making) -> Option<String> {
         let point = Point { id, spec };
         let nothing = |_: &mut _| {};
         let found = first_good::among(&point, making, code.as_ref(), (MOST_KERNELS, nothing));
-        if let Ok(found) = found {
-            let values = values(&keys, &point.spec, &found.made.plan);
-            return Some(format!("use {values}, which builds"));
+        match found {
+            Ok(found) => return Some(values(&keys, &point.spec, &found.made.plan)),
+            Err(Error::Plan { violations, .. }) if violations.iter().any(is_the_assemblers) => {
+                judged += 1;
+            }
+            Err(_) => {}
         }
-        if tried.len() > MOST_CHANGES {
+        if judged == MOST_CHANGES {
             break;
         }
     }

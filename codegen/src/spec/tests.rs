@@ -346,6 +346,44 @@ fn accumulation_is_part_of_what_a_kernel_is() {
     assert_eq!(codes(&promoted), ["unsupported-accumulation"]);
 }
 
+/// Keys of rows are not told to belong elsewhere where the formula is not understood.
+#[test]
+fn a_formula_that_is_refused_has_no_form() {
+    let text = COPY.replace("cta_tile", "compute: d[m,n] = foo(s[m,n])\ncta_tile")
+        + "threads_along: 32\nscheduler: { passes: many }\n";
+    assert_eq!(codes(&text), ["unknown-name"]);
+    let product = GEMM.replace("accumulator: f32\n", "") + "threads_along: 32\n";
+    let product = product.replace(
+        "cta_tile",
+        "compute: d[m,n] = sum[k] a[m,k] * b[n,k]\ncta_tile",
+    );
+    assert_eq!(codes(&product), ["wrong-form"]);
+}
+
+/// Values that helps name for extents, threads and strides do for themselves.
+#[test]
+fn helps_name_values_that_do() {
+    let help = |text: &str| problems(text)[0].help.clone().unwrap();
+    let tile = |m: &str| GEMM.replace("\"(128,128,64)\"", &format!("{{ m: {m}, n: 128, k: 64 }}"));
+    assert_eq!(help(&tile("99999999999999999999999")), "use `128`");
+    assert_eq!(help(&tile("-128")), "use `64`");
+    assert_eq!(help(&format!("{GEMM}threads: 100\n")), "use `auto`");
+    let stride = help(&GEMM.replace("(ldd,1)", "(0,1)"));
+    assert!(stride.contains("(m,n):(ldd,1)"), "{stride}");
+    let mode = GEMM.replace(
+        "accumulator: f32\n",
+        "compute: d[m,n] = sum[k] a[m,k] * b[n,k]\n",
+    );
+    let far = format!("{mode}modes: {{ k: 18446744073709551616 }}\n");
+    assert!(
+        problems(&far)[0].message.contains("allowed is 1 to"),
+        "{far}"
+    );
+    let layout = COPY.replace("cta_tile", "compute: d[m,n] = s[m,n]\ncta_tile");
+    let layout = help(&layout.replace("(m,n):(lds,1)", "(m,2*n):(lds,1)"));
+    assert!(!layout.contains("():()"), "{layout}");
+}
+
 #[test]
 fn the_byte_names_are_in_elements() {
     let swizzle = |dtype: &str, name: &str| {

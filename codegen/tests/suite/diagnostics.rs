@@ -28,6 +28,17 @@ This page is made of what the generator says of each example.
 const ALONE: &str = "## Without an example";
 /// Codes without an example: this number only shrinks.
 const MOST_ALONE: usize = 19;
+/// What is to be done about registers that do not suffice.
+const SPILLS: &str = "\
+  A thread needs more registers than it has: 255 at most, 65536 for all threads on an SM, and
+  behind `setmaxnreg` those of a consumer. A thread of a product holds m x n of its tile over its
+  threads as accumulators, once for each product or part side by side, and what is read beside
+  them. In this order: leave `min_ctas_per_sm`, `threads`, `mma.atoms` and `mma.permutation` out; of
+  products use `pipeline: { schedule: cooperative }` in the place of `pingpong`, half of n in
+  `cta_tile`, then half of m, then fewer products side by side; of maps and folds
+  `scheduler: { passes: many }`, a smaller tile, or two kernels. A refusal that ends in `which
+  builds` names values that were tried.
+";
 /// What runs the blocks of the page.
 const RUN: &str = "<!-- run by: codegen/tests/suite/diagnostics.rs -->\n";
 
@@ -290,6 +301,9 @@ fn page() -> (String, Vec<String>) {
         let (by, message) = (raised[code], told.get(code.as_str()));
         let message = message.map_or(String::new(), |message| format!(", such as: {message}"));
         writeln!(page, "- `{code}`: raised by {by}{message}").unwrap();
+        if ["spill-loads", "spill-stores", "stack"].contains(&code.as_str()) {
+            page += SPILLS;
+        }
     }
     (page, alone)
 }

@@ -108,6 +108,10 @@ struct Checker<'s> {
     scalars_read: Vec<usize>,
     /// Intermediates whose statement is wrong: what reads them is left alone.
     broken: Vec<String>,
+    /// Modes that helps make two of: each inner one has a name of its own.
+    split: Vec<String>,
+    /// The intermediate that is written, and its indices; empty of an output.
+    written: (String, Vec<String>),
 }
 
 impl<'s> Checker<'s> {
@@ -130,6 +134,8 @@ impl<'s> Checker<'s> {
             read: Vec::new(),
             scalars_read: Vec::new(),
             broken: tree.broken.clone(),
+            split: Vec::new(),
+            written: (String::new(), Vec::new()),
         }
     }
 

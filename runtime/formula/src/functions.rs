@@ -253,7 +253,8 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
             "rmsnorm",
             "rms_norm",
         ],
-        "it is some statements: `tilewright init` writes those of softmax, layernorm and rmsnorm",
+        "it is some statements: `tilewright init` writes those of softmax, layernorm and rmsnorm; \
+         a logsumexp is `t[m] = max[n] x[m,n]` and `t[m] + log(sum[n] exp(x[m,n] - t[m]))`",
     ),
     (&["if", "select", "cond", "ifelse", "iif"], CHOOSES),
     (&["clip"], "write `clamp(…, …, …)`: value, least, most"),

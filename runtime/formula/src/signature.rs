@@ -257,8 +257,12 @@ impl Signature {
                         shown(&mode.name)
                     );
                     let problem = Problem::of("mode-extent", Place::Mode(at), message);
-                    let help = "take it out, so that a launch says its extent, or write one from 1 \
-                                up";
+                    let help = match *extent < 1 {
+                        true => {
+                            "take it out, so that a launch says its extent, or write one from 1 up"
+                        }
+                        false => "take it out, so that a launch says its extent",
+                    };
                     problems.push(problem.help(help));
                 }
                 ModeExtent::Constant(_) => {}

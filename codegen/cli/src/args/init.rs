@@ -40,6 +40,8 @@ pub enum Kind {
     Map,
     /// Softmax of rows
     Softmax,
+    /// LayerNorm of rows
+    Layernorm,
     /// RMSNorm of rows
     Rmsnorm,
 }

@@ -185,7 +185,7 @@ fn summary(kernel: &Kernel) -> [String; 7] {
     let resources = &kernel.resources;
     let smem_bytes =
         u64::from(resources.static_smem_bytes) + u64::from(resources.dynamic_smem_bytes);
-    let rule = if kernel.capability.exact { "" } else { "+" };
+    let rule = if kernel.capability.exact { "a" } else { "+" };
     [
         kernel.id.clone(),
         kernel.kernel.clone(),

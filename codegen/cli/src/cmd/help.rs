@@ -1,5 +1,5 @@
-//! `help`: a subcommand's `--help`, the section of a diagnostic or of a finding of the emulator, or
-//! the keys of a spec, on stdout.
+//! `help`: a subcommand's `--help`, the section of a diagnostic or of a finding of the emulator, the
+//! keys of a spec, or one of them, on stdout.
 //!
 //! Invariant: it asks nothing of a network or a file; pages are part of the command.
 
@@ -71,15 +71,18 @@ fn of_subcommand(words: &[&str]) -> Outcome {
     }
 }
 
-/// What there is on a word: the page on specs, or the section of a diagnostic.
+/// What there is on a word: the page on specs, the section of a diagnostic, or what the page on
+/// specs says of a key.
 #[cfg(feature = "codegen")]
 fn page(word: &str) -> Result<Option<String>, Failure> {
     use tilewright_codegen::guide;
     let page = match word {
-        SPEC => Some(guide::SPEC),
-        code => guide::explain_code(code),
+        SPEC => Some(guide::SPEC.to_owned()),
+        word => guide::explain_code(word)
+            .map(str::to_owned)
+            .or_else(|| guide::explain_key(word)),
     };
-    Ok(page.map(text::of_markdown))
+    Ok(page.as_deref().map(text::of_markdown))
 }
 
 /// Without the generator there is none: words in the form of a code may be one.
@@ -111,8 +114,8 @@ fn unknown(words: &str) -> Failure {
     };
     let words = terminal::plain(words);
     Failure::CouldNotRun(format!(
-        "`{words}` is no subcommand, no code of a diagnostic, no finding of the emulator and not \
-         `{SPEC}`: {way_out}"
+        "`{words}` is no subcommand, no code of a diagnostic, no finding of the emulator, no key of \
+         a spec and not `{SPEC}`: {way_out}"
     ))
 }
 

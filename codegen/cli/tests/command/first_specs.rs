@@ -5,7 +5,7 @@ use std::fs;
 use crate::session::tilewright;
 
 /// What is asked, form by form: every layout, type, architecture, step and kind at least once.
-const FORMS: [&str; 15] = [
+const FORMS: [&str; 16] = [
     "gemm",
     "gemm --a bf16 --epilogue bias,silu",
     "gemm --a f16 --arch sm_90a --layout NT --epilogue bias,silu",
@@ -20,6 +20,7 @@ const FORMS: [&str; 15] = [
     "gemm --a tf32 --arch sm_90a",
     "map --a f16 --d f32",
     "softmax --a f32",
+    "layernorm",
     "rmsnorm",
 ];
 

@@ -48,6 +48,19 @@ fn wrong_usage_exits_with_2_and_says_what_is_known() {
 }
 
 #[test]
+#[cfg(feature = "codegen")]
+fn keys_of_a_spec_have_their_part_of_its_page() {
+    let told = |key: &str| tilewright(["help", key]).expect(0).stdout;
+    assert!(told("cta_tile").contains("by position or by mode"));
+    assert!(told("copy.a.g2s").contains("from global to shared memory"));
+    let kind = told("scheduler.kind");
+    assert!(kind.contains("persistent"), "{kind}");
+    let spills = told("spill-stores");
+    assert!(spills.contains("half of n"), "{spills}");
+    tilewright(["help", "copy.a.g2x"]).expect(2);
+}
+
+#[test]
 fn every_shell_gets_a_completion_script() {
     let nested = tilewright(["help", "bundle", "show"]).expect(0).stdout;
     assert_eq!(

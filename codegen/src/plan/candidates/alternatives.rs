@@ -105,8 +105,33 @@ fn found<'c>(
     plans.refused = Some(refused.clone());
     Ok(match plans.planned()? {
         Some(plan) => Ok((plan, plans)),
-        None => Err(plans.of_asked.unwrap_or(refused)),
+        None => {
+            let refused = plans.of_asked.unwrap_or(refused);
+            Err(but_what_others_keep(point, catalogue, refused)?)
+        }
     })
+}
+
+/// What is wrong with a point, but for the limits that another of its plans keeps: what stands
+/// against all of them alone is to be mended.
+fn but_what_others_keep(
+    point: &Point,
+    catalogue: &Catalogue,
+    refused: Vec<Violation>,
+) -> Result<Vec<Violation>> {
+    let is_kept = |one: &Violation| BY_THREADS.contains(&one.code) || one.code == BY_STAGES;
+    let (kept, rest): (Vec<Violation>, Vec<Violation>) = refused.iter().cloned().partition(is_kept);
+    if kept.is_empty() || rest.is_empty() {
+        return Ok(refused);
+    }
+    for (other, _) in others(point, catalogue, Some(&kept), 0)? {
+        match attempt(&other, catalogue) {
+            Err(Error::Plan { violations, .. }) if violations.iter().any(is_kept) => {}
+            Err(Error::Plan { .. }) | Ok(_) => return Ok(rest),
+            Err(other) => return Err(other),
+        }
+    }
+    Ok(refused)
 }
 
 impl Plans<'_> {

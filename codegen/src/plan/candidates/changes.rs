@@ -6,7 +6,8 @@
 
 use crate::plan::data::assumptions::Assumption;
 use crate::plan::data::model::Plan;
-use crate::spec::keys::model::{Auto, FormKind, Passes, Spec};
+use crate::plan::work_tiles::{COLUMNS, SUMMED};
+use crate::spec::keys::model::{Auto, FormKind, Passes, Schedule, Spec};
 use crate::spec::positional;
 
 /// Most times that a tile is halved.
@@ -85,8 +86,8 @@ fn tile_by_name(spec: &Spec) -> Option<String> {
     Some(format!("{{ {} }}", all.join(", ")))
 }
 
-/// Other values for what is written: fewer CTAs on an SM, other threads, all of these, several
-/// passes, and then smaller tiles, of which the plan decides on all else.
+/// Other values for what is written: fewer CTAs on an SM, other threads, all of these, warpgroups
+/// that share a tile, several passes, and then smaller tiles, of which the plan decides on all else.
 pub(crate) fn changes(spec: &Spec) -> Vec<Change> {
     let mut all = Vec::new();
     if let Auto::Given(ctas) = spec.min_ctas_per_sm {
@@ -103,12 +104,55 @@ pub(crate) fn changes(spec: &Spec) -> Vec<Change> {
     if written.len() > 1 {
         all.push(freed(spec, &written));
     }
-    if spec.form() == FormKind::Rows && spec.scheduler.passes == Auto::Auto {
+    if spec.pipeline.schedule == Auto::Given(Schedule::Pingpong) {
         let mut spec = spec.clone();
-        spec.scheduler.passes = Auto::Given(Passes::Many);
-        let keys = vec!["scheduler.passes"];
+        spec.pipeline.schedule = Auto::Given(Schedule::Cooperative);
+        let keys = vec!["pipeline.schedule"];
         all.push(Change { keys, spec });
     }
+    if spec.form() == FormKind::Rows && spec.scheduler.passes == Auto::Auto {
+        all.extend(in_passes(spec));
+    }
+    all.extend(smaller(spec, written));
+    all
+}
+
+/// Several passes over rows, with the tile as it is and with chunks of it.
+fn in_passes(spec: &Spec) -> Vec<Change> {
+    /// Most elements of a chunk.
+    const CHUNK: i64 = 8192;
+    let mut spec = spec.clone();
+    spec.scheduler.passes = Auto::Given(Passes::Many);
+    let keys = vec!["scheduler.passes"];
+    let mut all = vec![Change {
+        keys,
+        spec: spec.clone(),
+    }];
+    let elements = |spec: &Spec| spec.cta_tile.iter().product::<i64>();
+    let (names, folded) = (spec.modes().to_vec(), spec.compute.folded());
+    let is_folded = |at: &usize| {
+        names
+            .get(*at)
+            .is_some_and(|name| folded.contains(&name.as_str()))
+    };
+    let Some(at) = (0..spec.cta_tile.len()).find(is_folded) else {
+        return all;
+    };
+    let others = elements(&spec) / spec.cta_tile[at].max(1);
+    let chunk = (CHUNK / others.max(1)).max(1);
+    if chunk < spec.cta_tile[at] {
+        let mut spec = spec.clone();
+        spec.cta_tile[at] = 1 << chunk.ilog2();
+        let keys = vec!["scheduler.passes", "cta_tile"];
+        all.push(Change { keys, spec });
+    }
+    all
+}
+
+/// Smaller tiles, of which the plan decides on all else: the longest extent halved again and again,
+/// and of products each of the two of results alone, which hold accumulators.
+fn smaller(spec: &Spec, written: Vec<&'static str>) -> Vec<Change> {
+    let mut all = Vec::new();
     let mut keys = written;
     let mut smaller = freed(spec, &keys).spec;
     keys.push("cta_tile");
@@ -116,20 +160,36 @@ pub(crate) fn changes(spec: &Spec) -> Vec<Change> {
         smaller.min_ctas_per_sm = Auto::Given(1);
         keys.push("min_ctas_per_sm");
     }
-    for _ in 0..MOST_HALVINGS {
+    let change = |spec: &Spec| Change {
+        keys: keys.clone(),
+        spec: spec.clone(),
+    };
+    let whole = smaller.clone();
+    for halvings in 0..MOST_HALVINGS {
         let Some(at) = longest(&smaller) else { break };
-        let extent = &mut smaller.cta_tile[at];
-        *extent = match *extent % 2 {
-            0 => *extent / 2,
-            // The power of two below.
-            _ => 1 << (*extent - 1).ilog2(),
-        };
-        all.push(Change {
-            keys: keys.clone(),
-            spec: smaller.clone(),
-        });
+        halve(&mut smaller, at);
+        all.push(change(&smaller));
+        if halvings > 0 || spec.form() != FormKind::Contraction {
+            continue;
+        }
+        for alone in [1, 0] {
+            if alone != at && is_cut(&whole, alone) {
+                let mut other = whole.clone();
+                halve(&mut other, alone);
+                all.push(change(&other));
+            }
+        }
     }
     all
+}
+
+/// Makes an extent half as long, or the power of two below.
+fn halve(spec: &mut Spec, at: usize) {
+    let extent = &mut spec.cta_tile[at];
+    *extent = match *extent % 2 {
+        0 => *extent / 2,
+        _ => 1 << (*extent - 1).ilog2(),
+    };
 }
 
 /// The keys that are written and decide on threads and registers.
@@ -159,18 +219,25 @@ pub(crate) fn freed(spec: &Spec, keys: &[&'static str]) -> Change {
     Change { keys, spec }
 }
 
-/// The longest extent of a tile that may be smaller: of what results have, as a tile has all of
-/// what is folded.
+/// The longest extent of a tile that may be smaller.
 fn longest(spec: &Spec) -> Option<usize> {
     let tile = &spec.cta_tile;
-    let folded = spec.compute.folded();
-    let is_cut = |at: &usize| {
-        let mode = spec.modes().get(*at);
-        mode.is_some_and(|mode| !folded.contains(&mode.as_str()))
+    let cut = (0..tile.len()).filter(|at| is_cut(spec, *at));
+    cut.max_by_key(|at| tile[*at])
+}
+
+/// Whether an extent of a tile may be smaller: of what results have, as a tile has all of what is
+/// folded, of a block of columns, and of what each part of a sum sums.
+fn is_cut(spec: &Spec, at: usize) -> bool {
+    let is_whole = match at {
+        SUMMED => spec.compute.part().is_some(),
+        COLUMNS => spec.compute.blocks().is_some(),
+        _ => false,
     };
-    let cut = (0..tile.len()).filter(is_cut);
-    let longer = cut.filter(|at| tile[*at] > 1);
-    longer.max_by_key(|at| tile[*at])
+    let folded = spec.compute.folded();
+    let mode = spec.modes().get(at);
+    let is_free = mode.is_some_and(|mode| !folded.contains(&mode.as_str()));
+    is_free && !is_whole && spec.cta_tile.get(at).is_some_and(|extent| *extent > 1)
 }
 
 #[cfg(test)]
@@ -178,6 +245,29 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::spec;
+
+    /// Of sums of parts a tile has all that a part sums; else each extent of results is halved.
+    #[test]
+    fn extents_that_may_be_others_are_halved() {
+        let tiles = |text: &str| -> Vec<Vec<i64>> {
+            let file = spec::parse("-", text).unwrap();
+            let changes = changes(&file.points[0].spec).into_iter();
+            changes.map(|change| change.spec.cta_tile).collect()
+        };
+        let parts = "kernel: parts\nname: parts_t\narch: sm_90a\noperands:\n  a: { dtype: e4m3, \
+                     layout: '(m,g,i):(lda,128,1)' }\n  b: { dtype: e4m3, layout: \
+                     '(n,g,i):(ldb,128,1)' }\n  s: { dtype: f32, layout: '(m,g):(1,lds)' }\n  d: { \
+                     dtype: bf16, layout: '(m,n):(ldd,1)' }\nmodes: { i: 128 }\naccumulation: \
+                     fast\ncompute: |\n  p[m,n,g] = sum[i] a[m,g,i] * b[n,g,i]\n  d[m,n] = sum[g] \
+                     p[m,n,g] * s[m,g]\ncta_tile: '(128,128,128)'\n";
+        let parts = tiles(parts);
+        assert_eq!(parts[..2], [[128, 64, 128], [64, 128, 128]]);
+        assert!(parts.iter().all(|tile| tile[2] == 128), "{parts:?}");
+        let rows = "kernel: rows\nname: rows_t\narch: sm_80\noperands:\n  x: { dtype: f32, layout: \
+                    '(m,n):(ldx,1)' }\n  d: { dtype: f32, layout: '(m,n):(ldd,1)' }\ncompute: \
+                    d[m,n] = x[m,n] / sum[n] x[m,n]\ncta_tile: '(1,65536)'\n";
+        assert_eq!(tiles(rows), [[1, 65536], [1, 8192]]);
+    }
 
     /// A tile in a message means the same where it is written.
     #[test]

@@ -151,24 +151,37 @@ fn wavefronts(plan: &Plan, operand: &str) -> Result<Wavefronts> {
 /// one that does alone, else all that are written.
 fn slow_mma(point: &Point, plan: &Plan) -> Result<Option<Doubt>> {
     let spec = &point.spec;
-    let asked_for = spec.mma.atom != Auto::Auto || spec.pipeline.schedule != Auto::Auto;
     let Some(mma) = &plan.mma else {
         return Ok(None);
     };
-    if spec.form() != FormKind::Contraction || asked_for || reads_smem(plan) {
+    let is_asked_for = spec.mma.atom != Auto::Auto;
+    if spec.form() != FormKind::Contraction || is_asked_for || reads_smem(plan) {
         return Ok(None);
     }
-    let keys = written(spec);
     let [a, b] = [Role::A, Role::B].map(|role| spec.operand_as(role).map(|one| one.dtype));
     let (Some(a), Some(b)) = (a, b) else {
         return Ok(None);
     };
     let chooser = Chooser::of(point, atoms::catalogue()?);
-    let could = |arch: Arch| chooser.multiplies_smem_of(arch, [spec.accumulator, a, b]);
-    if !could(spec.arch) {
-        let types = [spec.accumulator, a, b];
-        return Ok(of_arch(spec, mma, could).or_else(|| of_threads(point, mma, types)));
+    let types = [spec.accumulator, a, b];
+    let could = |arch: Arch| chooser.multiplies_smem_of(arch, types);
+    // A schedule says which tensor cores are meant, not that none are.
+    if spec.pipeline.schedule != Auto::Auto {
+        return Ok(of_threads(point, mma, types, None));
     }
+    if could(spec.arch) {
+        return Ok(keys_in_the_way(point, mma));
+    }
+    let other = arch_with_roles(point, could);
+    let doubt = of_threads(point, mma, types, other);
+    Ok(doubt.or_else(|| Some(of_arch(spec, mma, other?))))
+}
+
+/// Keys that are written and keep a product off tensor cores that read shared memory, or what else
+/// does.
+fn keys_in_the_way(point: &Point, mma: &MmaPlan) -> Option<Doubt> {
+    let spec = &point.spec;
+    let keys = written(spec);
     let without = |keys: &[String]| {
         let freed = keys.iter().fold(spec.clone(), |spec, key| left(spec, key));
         planned(point, freed).filter(reads_smem)
@@ -179,11 +192,9 @@ fn slow_mma(point: &Point, plan: &Plan) -> Result<Option<Doubt>> {
         each.find_map(|key| Some((without(&key)?, key)))
     });
     let Some((other, keys)) = alone.flatten().or_else(|| Some((of_all?, keys))) else {
-        return Ok(cause(point, mma));
+        return cause(point, mma);
     };
-    let Some(fast) = &other.mma else {
-        return Ok(None);
-    };
+    let fast = other.mma.as_ref()?;
     let named = keys.join(" and ");
     let mut violation = Violation::new(
         MMA,
@@ -194,10 +205,20 @@ fn slow_mma(point: &Point, plan: &Plan) -> Result<Option<Doubt>> {
         ),
     );
     violation.keys = keys;
-    let help = format!(
-        "leave {named} out; where it is meant, `pipeline: {{ schedule: multistage }}` says so"
-    );
-    Ok(Some(Doubt { violation, help }))
+    let help = format!("leave {named} out; {}", meant(mma));
+    Some(Doubt { violation, help })
+}
+
+/// How a spec says that a product without tensor cores which read shared memory is meant. A
+/// schedule says nothing of threads that multiply themselves.
+fn meant(mma: &MmaPlan) -> String {
+    match mma.atom.mma.as_ref().map(|facts| facts.mnk) {
+        Some(ALONE) => format!(
+            "where it is meant, `mma: {{ atom: {} }}` says so",
+            mma.atom.id
+        ),
+        _ => "where it is meant, `pipeline: { schedule: multistage }` says so".to_owned(),
+    }
 }
 
 /// A sum of rows that reads as a product.
@@ -237,14 +258,26 @@ fn cause(point: &Point, mma: &MmaPlan) -> Option<Doubt> {
         keys: first.keys,
         ..Violation::new(MMA, message)
     };
-    let help = "where it is meant, `pipeline: { schedule: multistage }` says so".to_owned();
+    let help = meant(mma);
     Some(Doubt { violation, help })
 }
 
-/// An architecture of the same GPUs that has what the spec's lacks.
-fn of_arch(spec: &Spec, mma: &MmaPlan, could: impl Fn(Arch) -> bool) -> Option<Doubt> {
-    let same = |arch: &&Arch| arch.sm == spec.arch.sm && **arch != spec.arch && could(**arch);
-    let other = ARCHES.iter().find(same)?.name;
+/// An architecture of the same GPUs that has what the spec's lacks, and takes the point with it.
+fn arch_with_roles(point: &Point, could: impl Fn(Arch) -> bool) -> Option<&'static str> {
+    let own = point.spec.arch;
+    let mut same = ARCHES
+        .iter()
+        .filter(|arch| arch.sm == own.sm && **arch != own);
+    let takes = |arch: &&Arch| {
+        let mut spec = point.spec.clone();
+        spec.arch = **arch;
+        could(**arch) && planned(point, spec).as_ref().is_some_and(reads_smem)
+    };
+    same.find(takes).map(|arch| arch.name)
+}
+
+/// That another architecture of the same GPUs has what the spec's lacks.
+fn of_arch(spec: &Spec, mma: &MmaPlan, other: &str) -> Doubt {
     let message = format!(
         "products for {} are of {}; {other}, which runs on the same GPUs, has some that read \
          shared memory themselves (wgmma)",
@@ -256,12 +289,17 @@ fn of_arch(spec: &Spec, mma: &MmaPlan, could: impl Fn(Arch) -> bool) -> Option<D
         "use {other}; where newer GPUs are to run it as well, \
          `pipeline: {{ schedule: multistage }}` says so"
     );
-    Some(Doubt { violation, help })
+    Doubt { violation, help }
 }
 
 /// An instruction of tensor cores that is taken where it is named, of a product that threads
-/// multiply themselves.
-fn of_threads(point: &Point, mma: &MmaPlan, types: [DType; 3]) -> Option<Doubt> {
+/// multiply themselves; and another architecture that has more.
+fn of_threads(
+    point: &Point,
+    mma: &MmaPlan,
+    types: [DType; 3],
+    other: Option<&str>,
+) -> Option<Doubt> {
     let facts = |atom: &Atom| atom.mma.as_ref().map(|facts| (facts.mnk, facts.types));
     let (ALONE, _) = facts(&mma.atom)? else {
         return None;
@@ -283,10 +321,13 @@ fn of_threads(point: &Point, mma: &MmaPlan, types: [DType; 3]) -> Option<Doubt> 
     );
     let mut violation = Violation::new(MMA, message);
     violation.keys.push("cta_tile".to_owned());
+    let other = other.map_or(String::new(), |other| {
+        format!("use {other}, which runs on the same GPUs and takes these layouts; or ")
+    });
     let help = format!(
-        "write `mma: {{ atom: {} }}`, or layouts that are contiguous along it; where it is meant, \
-         `mma: {{ atom: {} }}` says so",
-        named.id, mma.atom.id
+        "{other}write `mma: {{ atom: {} }}`, or layouts that are contiguous along it; {}",
+        named.id,
+        meant(mma)
     );
     Some(Doubt { violation, help })
 }

@@ -6,7 +6,7 @@
 //! - `doubts`: what a plan is slow by and may not be meant (lints)
 
 pub(crate) mod changes;
-mod ways_out;
+pub(crate) mod ways_out;
 pub mod alternatives;
 pub mod doubts;
 

@@ -26,6 +26,8 @@ const BY_VALUES: &[&str] = &[
 ];
 /// The limit that another schedule keeps first.
 const SCHEDULE: &str = "schedule-arch";
+/// What is said of values that no assembler has judged.
+const UNBUILT: &str = " it has a plan (not built yet)";
 
 /// A plan, or what is wrong with the point.
 pub(in crate::plan) type Answer = std::result::Result<Plan, Vec<Violation>>;
@@ -129,7 +131,7 @@ fn name_values(
             continue;
         };
         let values = values(&keys, &spec, &plan);
-        last.message += &format!("; with {values} it has a plan");
+        last.message += &format!("; with {values}{UNBUILT}");
         for key in keys {
             if !last.keys.iter().any(|known| known == key) {
                 last.keys.push(key.to_owned());
@@ -138,6 +140,21 @@ fn name_values(
         break;
     }
     Ok(())
+}
+
+/// The refusal whose values of keys no assembler has judged, without them, and the specs with other
+/// values that may be judged, best first.
+pub(crate) fn unbuilt(
+    point: &Point,
+    violations: &[Violation],
+) -> Option<(usize, String, Vec<Change>)> {
+    let at = violations
+        .iter()
+        .position(|one| one.message.ends_with(UNBUILT))?;
+    let (front, _) = violations[at].message.rsplit_once("; with ")?;
+    let by_schedule = violations.iter().any(|one| one.code == SCHEDULE);
+    let front = front.to_owned();
+    Some((at, front, candidates(&point.spec, by_schedule)))
 }
 
 /// Specs with other values, best first.
@@ -259,12 +276,44 @@ mod tests {
         assert!(report.contains("use f32 there, or arch sm_89"), "{report}");
     }
 
+    /// What follows from another refusal, or what another plan of the point keeps, is no reason.
+    #[test]
+    fn reasons_that_go_with_others_are_not_told() {
+        let over = refused(
+            "kernel: k\nname: k_t\narch: sm_80\noperands:\n  a: { dtype: f16, layout: \
+             '(m,k):(lda,1)' }\n  b: { dtype: f16, layout: '(n,k):(ldb,1)' }\n  r: { dtype: f16, \
+             layout: '(m,n):(ldr,1)' }\n  d: { dtype: f16, layout: '(m,n):(ldd,1)', over: r \
+             }\ncompute: |\n  d[m,n] = (sum[k] a[m,k] * b[n,k]) + r[m,n]\ncta_tile: '(100,64,64)'\n",
+        );
+        assert!(
+            over.contains("[tile-divides]") && !over.contains("[over]"),
+            "{over}"
+        );
+        let alike = product(
+            "f16",
+            "sm_90",
+            "pipeline: { schedule: multistage }\ncluster: '(2,1,1)'\nthreads: 256",
+        );
+        assert!(
+            alike.contains("[schedule]") && !alike.contains("[threads]"),
+            "{alike}"
+        );
+        let roles = product(
+            "f16",
+            "sm_90",
+            "pipeline: { schedule: cooperative }\ncluster: '(2,1,1)'\nscheduler: { kind: \
+             persistent }",
+        );
+        let without = "pipeline.schedule multistage without cluster and scheduler.kind";
+        assert!(roles.contains(without), "{roles}");
+    }
+
     #[test]
     fn threads_are_refused_for_what_they_exceed() {
         for threads in [32, 64, 1024] {
             let report = product("f16", "sm_80", &format!("threads: {threads}"));
             assert!(report.contains("[registers]"), "{report}");
-            let way_out = "with threads 128 it has a plan";
+            let way_out = "with threads 128 it has a plan (not built yet)";
             assert!(report.contains(way_out), "{report}");
         }
     }

@@ -251,9 +251,15 @@ fn arch_has_roles(spec: &Spec, chooser: &mut Chooser<'_>) -> bool {
         Auto::Given(schedule) => schedule.name(),
         Auto::Auto => "auto",
     };
+    let said = spec.said();
+    let unread: Vec<&str> = main_loops::of_roles(&said).collect();
+    let without = match unread.is_empty() {
+        true => String::new(),
+        false => format!(" without {}", unread.join(" and ")),
+    };
     let message = format!(
         "pipeline.schedule {schedule} needs an mma that reads shared memory by itself, arch {arch} \
-         has none: use {arches}pipeline.schedule multistage"
+         has none: use {arches}pipeline.schedule multistage{without}"
     );
     chooser.violate("schedule-arch", message);
     false

@@ -127,8 +127,9 @@ limits! {
         "write each element at its own coordinates";
     READ_PLACE: PRODUCTS, "read-place",
         "read elsewhere than at an operand's coordinates (gather, other strides of a mode)",
-        "read each element at its own coordinates; for blocks of columns, `s[n/128]`, make two \
-         modes of n: `s[h]` and `b[h,j,k]` with `modes: { j: 128 }`";
+        "read each element at its own coordinates; what a table says, `a[t[m],k]`, gather in a \
+         kernel before this one, `d[m,n] = s[rows[m],n]`; for blocks of columns, `s[n/128]`, make \
+         two modes of n: `s[h]` and `b[h,j,k]` with `modes: { j: 128 }`";
     NO_RESULTS: PRODUCTS, "no-results",
         "fold their results without an output that has all of them",
         "write the results to an output as well";

@@ -165,6 +165,17 @@ static ROWS: &[Row] = &[
     ),
 ];
 
+/// The keys that a spec says and warp-specialized kernels alone read.
+pub(in crate::plan) fn of_roles(said: &[(String, String)]) -> impl Iterator<Item = &str> {
+    let is_read = |(key, value): &&(String, String)| {
+        let mut rows = ROWS
+            .iter()
+            .filter(|row| row.key == key && row.unread == ALIKE);
+        rows.any(|row| row.refuses(MainLoop::Multistage, said, value))
+    };
+    said.iter().filter(is_read).map(|(key, _)| key.as_str())
+}
+
 /// Notes what the spec says that its way does not read.
 pub(in crate::plan) fn check(spec: &Spec, chooser: &mut Chooser<'_>, way: MainLoop) {
     let said = spec.said();

@@ -41,6 +41,8 @@ struct Misfit {
 
 /// Most modes of rows: those of a tile and, of each of its elements, some outer ones.
 const MODES: usize = 5;
+/// An extent that is named for a mode without one.
+const USUAL_EXTENT: i64 = 64;
 /// Most points of modes of constant extent, all of which certificates go along.
 const MAX_CONSTANT: i64 = 1 << 20;
 
@@ -82,7 +84,11 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
     let mut cut = outer.iter().filter(|mode| computes.modes.contains(mode));
     if let Some(mode) = cut.next() {
         let names = computes.tile_modes();
-        let example = names.iter().map(|mode| format!("{mode}: …"));
+        let tile = || computes.modes.iter().zip(&spec.cta_tile);
+        let extent = |mode: &String| tile().find(|(name, _)| *name == mode).map(|(_, one)| *one);
+        let example = names
+            .iter()
+            .map(|mode| format!("{mode}: {}", extent(mode).unwrap_or(USUAL_EXTENT)));
         let what = match computes.blocks().as_ref() == Some(mode) {
             true => "the mode of blocks of columns, of which a tile has one",
             false => "along which there is a product for each coordinate",

@@ -16,8 +16,10 @@ use crate::plan::data::values::{Does, Node, Pass};
 use crate::plan::instructions::choose::Chooser;
 use crate::spec::keys::model::{Auto, Operand, Spec, Stride};
 
-/// Refuses outputs that may not take the place that the spec says.
+/// Refuses outputs that may not take the place that the spec says. Of a plan that is refused for
+/// other reasons nobody knows who reads and stores what.
 pub(in crate::plan) fn check(spec: &Spec, chooser: &mut Chooser<'_>, plan: &Plan) -> Result<()> {
+    let is_planned = chooser.violations.is_empty();
     for operand in &plan.operands {
         let Some(name) = &operand.over else { continue };
         // Some loads take it that nobody writes there.
@@ -37,7 +39,10 @@ pub(in crate::plan) fn check(spec: &Spec, chooser: &mut Chooser<'_>, plan: &Plan
         let input = plan.operand(name).filter(|other| !other.is_written());
         let misfit = match input {
             None => Some("is no input".to_string()),
-            Some(input) => misfit(plan, operand, input)?,
+            Some(input) => match misfit_of_formula(plan, operand, input) {
+                None if is_planned => misfit_of_plan(plan, operand, input)?,
+                found => found,
+            },
         };
         if let Some(misfit) = misfit {
             let message = format!(
@@ -52,26 +57,27 @@ pub(in crate::plan) fn check(spec: &Spec, chooser: &mut Chooser<'_>, plan: &Plan
     Ok(())
 }
 
-/// Why an output may not take the place of an input.
-fn misfit(plan: &Plan, output: &Operand, input: &Operand) -> Result<Option<String>> {
+/// Why an output may not take the place of an input, whatever the plan is.
+fn misfit_of_formula(plan: &Plan, output: &Operand, input: &Operand) -> Option<String> {
     if !output.is_written() {
-        return Ok(Some("nothing is written to".to_string()));
+        return Some("nothing is written to".to_string());
     }
     let mut others = plan.operands.iter().filter(|one| one.over == output.over);
     if others.any(|other| other.name != output.name) {
-        return Ok(Some("another output lies over as well".to_string()));
+        return Some("another output lies over as well".to_string());
     }
     if !lie_alike(output, input) {
-        let message = format!(
+        return Some(format!(
             "has layout {}, not {}: both need the same constant strides",
             input.layout(),
             output.layout()
-        );
-        return Ok(Some(message));
+        ));
     }
-    if let Some(message) = read_elsewhere(&plan.computes.formula, output, input) {
-        return Ok(Some(message));
-    }
+    read_elsewhere(&plan.computes.formula, output, input)
+}
+
+/// Why an output may not take the place of an input, by who reads and stores what.
+fn misfit_of_plan(plan: &Plan, output: &Operand, input: &Operand) -> Result<Option<String>> {
     let nodes = || plan.flow.iter().flat_map(|flow| &flow.nodes);
     let is_load = |node: &Node| node.does == Does::Load(input.name.clone());
     let loads: Vec<_> = nodes().filter(|node| is_load(node)).collect();

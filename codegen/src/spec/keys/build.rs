@@ -270,7 +270,11 @@ impl Reader<'_> {
             extents.len(),
             self.shape.kernel
         );
-        let help = format!("name them: `{named}`");
+        let named = format!("name them: `{named}`");
+        let help = match self.repeated() {
+            Some(doubt) => format!("{doubt}; if this is meant, {named}"),
+            None => named,
+        };
         self.problems
             .add("wrong-rank", &field.node.span, message, help);
         true

@@ -155,8 +155,13 @@ impl Reader<'_> {
                 2 => "two are needed".to_owned(),
                 _ => format!("{rank} are needed"),
             };
-            let message = format!("`{path}` has {actual} strides; {needed}");
-            let help = format!("write it in the form \"{example}\"");
+            let noun = if actual == 1 { "stride" } else { "strides" };
+            let message = format!("`{path}` has {actual} {noun}; {needed}");
+            let meant = match rank {
+                0 => self.meant(text, shape),
+                _ => example,
+            };
+            let help = format!("write it in the form \"{meant}\"");
             self.problems
                 .add("wrong-rank", &field.node.span, message, help);
             return None;
@@ -301,6 +306,10 @@ impl Reader<'_> {
             all_of(&factors)
         );
         let mut help = format!("use {}", self.rule(best));
+        let is_fast = tree.find("accumulation").is_some();
+        if matches!(best.inputs, DType::E4M3 | DType::E5M2) && !is_fast {
+            help.push_str(", and accumulation: fast on arch sm_90a");
+        }
         if let [only] = misfits(best).as_slice()
             && let Some(scaled) = self.scaled(operands, only)
         {

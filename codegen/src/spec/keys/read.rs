@@ -126,6 +126,9 @@ impl Reader<'_> {
     /// A tile to begin with, where the formula is known.
     pub fn first_tile(&self) -> Option<String> {
         let (formula, recognized) = &**self.shape.formula.as_ref()?;
+        if let Some(doubt) = self.repeated() {
+            return Some(doubt);
+        }
         let first = tile::proposed(formula, &recognized.form)?;
         Some(format!("begin with `cta_tile: {first}`"))
     }
@@ -197,6 +200,8 @@ impl Reader<'_> {
             let message = format!("`{path}` belongs to kernel {other}, not to {own}");
             self.problems
                 .add("wrong-form", &entry.key_span, message, or_near());
+        } else if formed.is_some() && self.shape.is_written && self.shape.formula.is_none() {
+            // Of a formula that is refused nobody knows the form.
         } else if let Some(other) = formed {
             let (own, form) = (&self.shape.kernel, self.shape.form.facts().name);
             let message = format!(
@@ -218,6 +223,14 @@ impl Reader<'_> {
             self.problems
                 .add("unknown-key", &entry.key_span, message, help);
         }
+    }
+
+    /// That a sum takes more than it may be meant to, with its help: its tile is another then.
+    pub fn repeated(&self) -> Option<String> {
+        let (formula, _) = &**self.shape.formula.as_ref()?;
+        let mut doubts = tilewright_formula::doubtful(formula).into_iter();
+        let first = doubts.find(|one| one.code == "repeated-term")?;
+        Some(format!("{}: {}", first.message, first.help?))
     }
 
     /// What the formula is warned of, with its help.

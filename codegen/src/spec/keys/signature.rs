@@ -151,8 +151,18 @@ fn mode(entry: &Entry, problems: &mut Problems) -> Option<Mode> {
         _ => None,
     };
     let Some(extent) = extent else {
+        let is_number = |text: &str| text.bytes().all(|one| one.is_ascii_digit());
+        let expected = match &entry.value.value {
+            Value::Scalar { text, plain: true } if !text.is_empty() && is_number(text) => {
+                format!(
+                    "allowed is 1 to {}",
+                    tilewright_formula::signature::MAX_EXTENT
+                )
+            }
+            _ => "expected an extent, or where the groups of a ragged mode lie".to_owned(),
+        };
         let message = format!(
-            "`modes.{}` is {}; expected an extent, or where the groups of a ragged mode lie",
+            "`modes.{}` is {}; {expected}",
             shown(&entry.key),
             describe(&entry.value)
         );

@@ -42,7 +42,12 @@ impl Reader<'_> {
                 return Some(Stride::Const(value));
             }
             (Some(value), _) => {
-                let help = format!("use {}", value.clamp(1, MAX_STRIDE));
+                let is_last = mode + 1 == facts.modes.len();
+                let help = match value < 1 && !is_last {
+                    // What is not packed along another mode has a stride that launches say.
+                    true => format!("name it, as in \"{}\"", self.example(facts)),
+                    false => format!("use {}", value.clamp(1, MAX_STRIDE)),
+                };
                 (
                     format!("allowed are numbers from {least} to {MAX_STRIDE}"),
                     help,

@@ -222,7 +222,10 @@ impl Reader<'_> {
         if (least..=most).contains(&value) && value % step == 0 {
             return Some(value);
         }
-        let clamped = value.clamp(least, most);
+        let clamped = match field.path.strip_prefix("cta_tile.") {
+            Some(_) => usual_extent(value, most),
+            None => value.clamp(least, most),
+        };
         let use_value = (clamped - clamped % step).max(least);
         let message = format!("`{}` is {}; expected {expected}", field.path, shown(text));
         self.problems.add(
@@ -230,6 +233,8 @@ impl Reader<'_> {
             &field.node.span,
             message,
             match field.key.auto {
+                // Which multiples do depends on the tile.
+                true if step > 1 && (least..=most).contains(&value) => "use `auto`".to_owned(),
                 true => format!("use `auto` or `{use_value}`"),
                 false => format!("use `{use_value}`"),
             },

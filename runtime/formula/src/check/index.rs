@@ -2,7 +2,7 @@
 
 use super::Checker;
 use super::names::Wanted;
-use super::outside::{OUTSIDE, Read};
+use super::outside::{OUTSIDE, Read, one_element};
 use crate::affine::{ModeId, Poly, Symbol};
 use crate::formula::{Extent, Index, Source, ValueType};
 use crate::functions::Op;
@@ -233,14 +233,18 @@ impl Checker<'_> {
         if axes.len() != nodes.len() {
             let spelled: Vec<String> = axes.iter().map(Axis::to_string).collect();
             let (found, wanted, name) = (nodes.len(), axes.len(), shown(&name.text));
-            let message = format!("`{name}` takes {wanted} indices; {found} given");
+            let noun = if wanted == 1 { "index" } else { "indices" };
+            let message = format!("`{name}` takes {wanted} {noun}; {found} given");
+            let is_one = axes == [Axis::Constant(1)];
             let help = match wanted {
                 0 => format!("it is written `{name}` alone"),
+                _ if is_one => one_element(&name),
                 _ => format!("its modes are `{name}[{}]`", spelled.join(",")),
             };
             let problem = Problem::new("index-count", span, message).help(help);
             self.report(match wanted {
                 0 => problem,
+                _ if is_one => problem,
                 _ => problem.edit(span, format!("{name}[{}]", spelled.join(","))),
             });
             return None;

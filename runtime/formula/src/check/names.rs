@@ -129,8 +129,21 @@ impl Checker<'_> {
                  it by itself"
             ),
             false => format!(
-                "fold it, `sum[{name}] …` or `max[{name}] …`; an output that has it in its layout \
-                 has it on the left"
+                "fold it, `sum[{name}] …` or `max[{name}] …`; {}",
+                match &self.written {
+                    (written, _) if written.is_empty() =>
+                        "an output that has it in its layout has it on the left".to_owned(),
+                    (written, indices) => {
+                        let all = indices.iter().chain([name]);
+                        let all: Vec<&str> = all.map(String::as_str).collect();
+                        let written = shown(written);
+                        format!(
+                            "what differs along it has it on the left, `{written}[{}] = …`, and \
+                             where it is read",
+                            all.join(",")
+                        )
+                    }
+                }
             ),
         };
         Problem::new("mode-not-folded", span, message).help(help)

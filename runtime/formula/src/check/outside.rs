@@ -38,6 +38,7 @@ impl Checker<'_> {
         let inside = |most: i64| problem.clone().help(format!("0 to {most} are inside"));
         let is_number = matches!(node.kind, NodeKind::Integer(_));
         let problem = match (axis, constant) {
+            (Axis::Constant(1), _) if of.nodes.len() == 1 => problem.help(one_element(&name)),
             (Axis::Constant(extent), _) if is_number => {
                 let most = extent - 1;
                 inside(most).edit(&node.span, most.to_string())
@@ -78,7 +79,7 @@ impl Checker<'_> {
     }
 
     /// How to read what an index means at coordinates of its own, as kernels do.
-    fn own_place(&self, node: &Node, index: &Index, mode: &str, of: &Read<'_>) -> String {
+    fn own_place(&mut self, node: &Node, index: &Index, mode: &str, of: &Read<'_>) -> String {
         const OWN: &str = "kernels read each element at its own coordinates, or where a table of \
                            s32 says: lay out what is read elsewhere in a kernel before";
         let name = shown(&of.name.text);
@@ -100,13 +101,23 @@ impl Checker<'_> {
             format!("{name}[{}]", Vec::from_iter(read).join(","))
         };
         if let Some((whole, by)) = self.blocks(index, mode) {
+            let whole = whole.to_owned();
             let (outer, inner) = match index {
-                Index::Quotient(..) => (mode.to_owned(), self.free("i")),
+                Index::Quotient(..) => (mode.to_owned(), self.inner(&whole)),
                 _ => (self.free("g"), mode.to_owned()),
+            };
+            let parts = match self.folds.contains(&whole) && matches!(index, Index::Quotient(..)) {
+                true => format!(
+                    "; a product is summed along `{inner}` first, `p[m,n,{outer}] = sum[{inner}] \
+                     a[m,{outer},{inner}] * b[n,{outer},{inner}]`, and its parts, scaled, along \
+                     `{outer}`, `d[m,n] = sum[{outer}] p[m,n,{outer}] * s[m,{outer}]` (see \
+                     `scaled-parts`)"
+                ),
+                false => String::new(),
             };
             return format!(
                 "make two modes of `{whole}` wherever it stands, `{outer},{inner}` with strides \
-                 such as `{by},1`, and `modes: {{ {inner}: {by} }}`; then read `{}`",
+                 such as `{by},1`, and `modes: {{ {inner}: {by} }}`; then read `{}`{parts}",
                 own(&name)
             );
         }
@@ -128,12 +139,24 @@ impl Checker<'_> {
         });
         match names.collect::<Option<Vec<&str>>>() {
             Some(names) if (1..names.len()).all(|at| !names[..at].contains(&names[at])) => format!(
-                "write the modes of `{name}` as it is read, `({})`, in its layout; what is read in \
-                 two ways is two operands, to which launches give one memory",
+                "write the modes of `{name}` as it is read, `({})`, in its layout, each with the \
+                 stride that it has; what is read in two ways is two operands, to which launches \
+                 give one memory",
                 names.join(",")
             ),
             _ => OWN.to_owned(),
         }
+    }
+
+    /// A name for the inner one of two modes that a mode is made to: another for each mode.
+    fn inner(&mut self, whole: &str) -> String {
+        const NAMES: [&str; 4] = ["i", "j", "q", "r"];
+        let known = self.split.iter().position(|one| one == whole);
+        let at = known.unwrap_or_else(|| {
+            self.split.push(whole.to_owned());
+            self.split.len() - 1
+        });
+        self.free(NAMES[at % NAMES.len()])
     }
 
     /// The mode that an index is the quotient or the remainder of, and by what, where the mode of
@@ -214,6 +237,11 @@ fn guarded(problem: Problem, help: String, guard: &str, of: &Read<'_>) -> Proble
     };
     let text = format!("where({guard}, {}, 0)", crate::print::expression(&read));
     problem.edit(span, text)
+}
+
+/// How an operand of one element is written and read.
+pub(super) fn one_element(name: &str) -> String {
+    format!("one element has no mode: its layout is `()`, and it is read as `{name}`")
 }
 
 /// An expression without its spaces.

@@ -58,6 +58,13 @@ impl Checker<'_> {
         };
         self.annotated(written, operand, annotation)?;
         let left = self.left(written, operand);
+        self.written = match operand {
+            Some(_) => Default::default(),
+            None => {
+                let indices = written.indices.iter().map(crate::print::expression);
+                (written.target.text.clone(), indices.collect())
+            }
+        };
         let marked = left.as_ref().map_or(0, |left| {
             left.iter()
                 .fold(0, |set, index| set | index.free(&self.modes))
@@ -186,7 +193,8 @@ impl Checker<'_> {
         if axes.len() != written.indices.len() {
             let spelled: Vec<String> = axes.iter().map(Axis::to_string).collect();
             let (found, name) = (written.indices.len(), shown(&written.target.text));
-            let message = format!("`{name}` takes {} indices; {found} given", axes.len());
+            let noun = if axes.len() == 1 { "index" } else { "indices" };
+            let message = format!("`{name}` takes {} {noun}; {found} given", axes.len());
             let help = match axes.len() {
                 0 => format!("it is written `{name}` alone"),
                 _ => format!("its modes are `{name}[{}]`", spelled.join(",")),

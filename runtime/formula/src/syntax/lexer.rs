@@ -96,6 +96,69 @@ pub fn tokens(text: &str) -> (Vec<Token>, Vec<Problem>) {
     (lexer.tokens, lexer.problems)
 }
 
+/// Names behind which functions stand in Python.
+const MODULES: &[&str] = &[
+    "torch",
+    "F",
+    "nn",
+    "np",
+    "numpy",
+    "math",
+    "jnp",
+    "jax",
+    "tf",
+    "tl",
+    "cp",
+    "functional",
+];
+
+/// Methods of Python's tensors, and what of the notation they stand for.
+const METHODS: &[(&[&str], &str)] = &[
+    (&["pow", "square"], NO_POWER),
+    (
+        &["sum", "mean", "max", "min", "amax", "amin", "argmax"],
+        "a fold stands before its value and names its mode: `mean[n] x[m,n]`",
+    ),
+    (
+        &[
+            "to", "type", "astype", "float", "half", "bfloat16", "double", "int",
+        ],
+        "an element type is a function of the value: `f16(x[m,n])`",
+    ),
+    (
+        &[
+            "T",
+            "t",
+            "mT",
+            "transpose",
+            "permute",
+            "view",
+            "reshape",
+            "unsqueeze",
+            "squeeze",
+        ],
+        "elements are read by their modes, in any order: `x[n,m]`",
+    ),
+    (&["size", "shape"], "the extent of a mode is `size(n)`"),
+];
+
+/// What a word behind a point says elsewhere, of what stands before it, from there on.
+fn elsewhere(problem: Problem, before: &str, (start, rest): (usize, &str)) -> Problem {
+    let word = rest.get(1..).unwrap_or_default();
+    let end = word.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let word = &word[..end.unwrap_or(word.len())];
+    if MODULES.contains(&before) {
+        let span = start..start + before.len() + 1;
+        let help = format!("write `{word}` alone: functions stand by themselves");
+        return problem.help(help).edit(&span, "");
+    }
+    let method = METHODS.iter().find(|(words, _)| words.contains(&word));
+    problem.help(match method {
+        Some((_, help)) => (*help).to_owned(),
+        None => format!("nothing has parts or methods: a function takes its value, `{word}(…)`"),
+    })
+}
+
 struct Lexer<'t> {
     text: &'t str,
     at: usize,
@@ -159,6 +222,14 @@ impl<'t> Lexer<'t> {
         self.push(TokenKind::Sign(sign), sign.len());
     }
 
+    /// Whether a point joins a word to what ends right before it, as in other languages.
+    fn is_attribute(&self, rest: &str) -> bool {
+        let before = self.tokens.last();
+        let ends = |kind| matches!(kind, TokenKind::Name | TokenKind::Sign(")" | "]"));
+        before.is_some_and(|token| ends(token.kind) && token.span.end == self.at)
+            && rest[1..].starts_with(|c: char| c.is_ascii_alphabetic())
+    }
+
     /// Passes over characters that begin nothing.
     fn stray(&mut self, rest: &str) {
         let known = |c: char| c.is_ascii_alphanumeric() || " \t\r\n#;_.=!<>+-*/%()[],:".contains(c);
@@ -172,6 +243,13 @@ impl<'t> Lexer<'t> {
             Some((_, sign)) => problem
                 .help(format!("write `{sign}`"))
                 .edit(&span, spaced(sign)),
+            None if rest.starts_with('.') && self.is_attribute(rest) => {
+                let before = self
+                    .tokens
+                    .last()
+                    .map_or(self.at..self.at, |one| one.span.clone());
+                elsewhere(problem, &self.text[before.clone()], (before.start, rest))
+            }
             None if rest.starts_with('?') => problem.help(CHOOSES),
             None if rest.starts_with('^') => problem.help(NO_POWER),
             None if rest.starts_with('@') => {

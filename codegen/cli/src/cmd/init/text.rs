@@ -176,6 +176,20 @@ fn rows(args: &Init, kind: Kind) -> Result<Parts, String> {
                 "d[m,n] = e[m,n] / z[m]",
             ],
         ),
+        Kind::Layernorm => {
+            operands.push(("g", x, "(n):(1)".to_owned()));
+            operands.push(("b", x, "(n):(1)".to_owned()));
+            scalars.push("eps");
+            (
+                "LayerNorm of rows that one CTA holds.",
+                vec![
+                    "u[m] = mean[n] x[m,n]",
+                    "c[m,n] = x[m,n] - u[m]",
+                    "v[m] = mean[n] c[m,n] * c[m,n]",
+                    "d[m,n] = c[m,n] * rsqrt(v[m] + eps) * g[n] + b[n]",
+                ],
+            )
+        }
         Kind::Rmsnorm => {
             operands.push(("g", x, "(n):(1)".to_owned()));
             scalars.push("eps");

@@ -5,6 +5,8 @@ use crate::functions::{FOLDS, Fold, NO_POWER, NO_SCANS, Notation, Op, PRIMITIVES
 use crate::problem::{Problem, Span, shown};
 use crate::syntax::{MAX_DEPTH, Node, NodeKind, Token, TokenKind, Word};
 
+/// Names of arguments that elsewhere say along what is folded.
+const ALONG: &[&str] = &["dim", "dims", "axis", "axes", "keepdim", "keepdims"];
 /// How tightly the operands of a comparison bind, which cannot be chained.
 const COMPARISON: u8 = 4;
 /// How tightly the operand of `not` binds.
@@ -45,7 +47,14 @@ impl Parser<'_> {
                 return Some(list);
             }
             if !self.take(",") {
+                let last = self.at.checked_sub(1).and_then(|at| self.tokens.get(at));
+                let name = last.and_then(|token| self.text.get(token.span.clone()));
+                let is_named = matches!(self.peek(0), TokenKind::Assign(_));
                 let help = match close {
+                    ")" if is_named && name.is_some_and(|name| ALONG.contains(&name)) => {
+                        "a fold stands before its value and names its mode: `mean[n] x[m,n]`"
+                    }
+                    ")" if is_named => "arguments have no names: write their values in order",
                     "]" => "write `]` behind the last index",
                     _ => "write `)` behind the last argument",
                 };

@@ -54,7 +54,7 @@ fn of_the_assembler(point: &Point, making: &Making, all: Vec<Violation>) -> Vec<
     for mut violation in all {
         let first = told.iter_mut().find(|one| is_the_assemblers(one));
         match first.filter(|_| is_the_assemblers(&violation)) {
-            Some(first) => first.message += &format!(", and {}", violation.message),
+            Some(first) => first.message = together(&first.message, &violation.message),
             None => {
                 violation.keys.clone_from(&keys);
                 told.push(violation);
@@ -65,6 +65,18 @@ fn of_the_assembler(point: &Point, making: &Making, all: Vec<Violation>) -> Vec<
         violation.message = format!("{}: {advice}", violation.message);
     }
     told
+}
+
+/// Two things that the assembler says of one kernel: bytes of one and the other at its registers,
+/// or one and then the other.
+fn together(first: &str, other: &str) -> String {
+    const AT: &str = " at ";
+    match (first.split_once(AT), other.split_once(AT)) {
+        (Some((one, behind)), Some((more, _))) if other.ends_with("allowed") => {
+            format!("{one}, {more}{AT}{behind}")
+        }
+        _ => format!("{first}, and {other}"),
+    }
 }
 
 /// What the plan refuses, with values that build in the place of those that it has a plan with;
@@ -123,4 +135,19 @@ fn way_out(point: &Point, making: &Making, changes: Vec<Change>) -> Option<Strin
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::together;
+
+    #[test]
+    fn bytes_of_one_kernel_are_told_together() {
+        let loads = "24 bytes of spill loads at 255 registers; 0 are allowed";
+        let stores = "16 bytes of spill stores at 255 registers; 0 are allowed";
+        let both =
+            "24 bytes of spill loads, 16 bytes of spill stores at 255 registers; 0 are allowed";
+        assert_eq!(together(loads, stores), both);
+        assert_eq!(together("a warning", "C7500"), "a warning, and C7500");
+    }
 }

@@ -11,7 +11,7 @@ use tilewright_formula::{Formula, Source};
 use crate::plan::data::fates::ModeFate;
 use crate::plan::data::model::{MmaPlan, Plan};
 use crate::plan::data::moves::Hop;
-use crate::plan::data::values::{Does, Flow};
+use crate::plan::data::values::{Does, Every, Flow};
 use crate::plan::work_tiles::Fate;
 
 /// A formula in its skeleton.
@@ -197,6 +197,13 @@ fn of_flow(plan: &Plan, formula: &Formula, flow: &Flow, places: [&'static str; 4
     let [load, map, fold, store] = places;
     let mut sockets = Vec::new();
     for (at, node) in flow.nodes.iter().enumerate() {
+        // What is made for each trip is made in the loop, of sums of parts.
+        let is_of_trip = node.every == Every::Trip || matches!(node.does, Does::Carried(..));
+        let in_loop = plan.computes.part().is_some() && is_of_trip;
+        let [load, map] = match in_loop {
+            true => ["main loop, load", "main loop, map"],
+            false => [load, map],
+        };
         let (place, expression, atoms) = match &node.does {
             Does::Sum(_) => continue,
             Does::Load(name) => (

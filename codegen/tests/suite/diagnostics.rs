@@ -300,10 +300,11 @@ fn page() -> (String, Vec<String>) {
     for code in &alone {
         let (by, message) = (raised[code], told.get(code.as_str()));
         let message = message.map_or(String::new(), |message| format!(", such as: {message}"));
-        writeln!(page, "- `{code}`: raised by {by}{message}").unwrap();
-        if ["spill-loads", "spill-stores", "stack"].contains(&code.as_str()) {
-            page += SPILLS;
-        }
+        let more = match ["spill-loads", "spill-stores", "stack"].contains(&code.as_str()) {
+            true => format!(".\n{SPILLS}"),
+            false => "\n".to_owned(),
+        };
+        write!(page, "- `{code}`: raised by {by}{message}{more}").unwrap();
     }
     (page, alone)
 }

@@ -136,7 +136,7 @@ fn made(how: &How<'_>, jobs: &[Job]) -> Result<Vec<Answer>, Failure> {
 }
 
 /// The reports of a file of which nothing is left: the first point of each kind of refusal, with
-/// what builds where an assembler refused it, and how many there are.
+/// what builds where there is an assembler, and how many there are.
 pub fn none_left(
     how: &How<'_>,
     files: &[SpecFile],
@@ -161,8 +161,12 @@ pub fn none_left(
     };
     let mut reports = String::new();
     for (point, why, count) in kinds {
-        let judged = making.ptxas.is_some() && plan_is_good(files, &point);
-        let jobs: Vec<Job> = judged.then(|| job(&point)).flatten().into_iter().collect();
+        let is_judged = making.ptxas.is_some();
+        let jobs: Vec<Job> = is_judged
+            .then(|| job(&point))
+            .flatten()
+            .into_iter()
+            .collect();
         // A way out that takes too long is none.
         let found = made(how, &jobs)?.into_iter().next();
         let why = match found {
@@ -172,10 +176,4 @@ pub fn none_left(
         reports.push_str(&specs::with_count(why.report, count));
     }
     Ok(reports)
-}
-
-/// Whether a point has a plan, so that it is the assembler that refuses it.
-fn plan_is_good(files: &[SpecFile], point: &str) -> bool {
-    let point = files.iter().find_map(|file| file.point(point));
-    point.is_some_and(|point| plan::plan(point).is_ok())
 }

@@ -127,18 +127,30 @@ fn lanes(timeline: &Timeline) -> String {
     text
 }
 
+/// What a lane does with the first tile's results. What it computes before its last slot is given
+/// back is part of the main loop.
+fn epilogue(lane: &Lane) -> impl Iterator<Item = &Span> {
+    let of_tile = || lane.spans.iter().filter(|span| span.tile == 0);
+    let in_loop = |span: &&Span| matches!(span.activity, Activity::Multiply | Activity::Release);
+    let loop_end = of_tile().filter(in_loop).map(|span| span.to).max();
+    let leaves = |span: &&Span| {
+        matches!(
+            span.activity,
+            Activity::Convert | Activity::Stage | Activity::Store
+        )
+    };
+    let from = loop_end.unwrap_or(0);
+    of_tile()
+        .filter(leaves)
+        .filter(move |span| span.from >= from)
+}
+
 /// What is loaded while the first tile's results leave.
 fn overlap(timeline: &Timeline) -> Option<String> {
     let spans = || timeline.lanes.iter().flat_map(|lane| &lane.spans);
-    let of_epilogue = |span: &&Span| {
-        let leaves = matches!(
-            span.activity,
-            Activity::Convert | Activity::Stage | Activity::Store
-        );
-        leaves && span.tile == 0
-    };
-    let from = spans().filter(of_epilogue).map(|span| span.from).min()?;
-    let to = spans().filter(of_epilogue).map(|span| span.to).max()?;
+    let of_epilogue = || timeline.lanes.iter().flat_map(epilogue);
+    let from = of_epilogue().map(|span| span.from).min()?;
+    let to = of_epilogue().map(|span| span.to).max()?;
     let under = |span: &&Span| span.tile > 0 && span.from < to && span.to > from;
     let of = |activity: Activity| {
         spans()

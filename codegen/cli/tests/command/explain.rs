@@ -190,3 +190,15 @@ cta_tile: { row: 64, out: 64, c: 8 }
     }
     assert_golden("explain_formula.txt", &text);
 }
+
+/// What is made for each part of a sum belongs to the main loop.
+#[test]
+fn parts_of_sums_are_made_in_the_main_loop() {
+    let spec = shipped("scaled_gemm/sm90_e4m3_tn");
+    let text = tilewright(["explain", &spec]).expect(0).stdout;
+    assert!(text.contains("main loop, map"), "{text}");
+    let (_, said) = text
+        .split_once("The epilogue of tile 0 takes cycles ")
+        .unwrap();
+    assert!(!said.starts_with("0 "), "{said}");
+}

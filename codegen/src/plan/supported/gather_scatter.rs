@@ -26,7 +26,11 @@ pub(super) fn misfit(
         looked_up(index).is_some() || mode.is_some() && index.bare() == *mode
     };
     if own.len() != indices.len() || !indices.iter().zip(&own).all(fits) {
-        let what = format!("{name} is taken elsewhere than at its coordinates");
+        let hint = match own.as_slice() {
+            [None] => format!(" (one element is laid out `()` and read as `{name}`)"),
+            _ => String::new(),
+        };
+        let what = format!("{name} is taken elsewhere than at its coordinates{hint}");
         return Some((what, &limitations::PLACE));
     }
     let (table, at) = match tables.as_slice() {

@@ -272,7 +272,7 @@ impl Reader<'_> {
         );
         let named = format!("name them: `{named}`");
         let help = match self.repeated() {
-            Some(doubt) => format!("{doubt}; if this is meant, {named}"),
+            Some(doubt) => format!("{doubt}; else {named}"),
             None => named,
         };
         self.problems

@@ -234,7 +234,9 @@ impl Reader<'_> {
     fn meant(&self, text: &str, shape: &OperandShape) -> String {
         let extents = text.split(':').next().unwrap_or(text);
         let words = extents.split(|c: char| !c.is_ascii_alphanumeric() && !"_/+".contains(c));
-        let words = words.filter(|word| formula::Axis::parse(word).is_some());
+        // A factor of an extent is no mode.
+        let is_factor = |word: &&str| extents.contains('*') && word.parse::<i64>().is_ok();
+        let words = words.filter(|word| formula::Axis::parse(word).is_some() && !is_factor(word));
         let mut modes: Vec<String> = words.map(str::to_owned).collect();
         if modes.is_empty() {
             modes.clone_from(&shape.modes);

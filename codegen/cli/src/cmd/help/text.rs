@@ -54,7 +54,7 @@ impl Text {
             if line.starts_with("- ") {
                 self.end_paragraph();
             }
-            self.paragraph.push(line.to_owned());
+            self.paragraph.push(line.trim_start().to_owned());
         }
     }
 
@@ -122,11 +122,11 @@ mod tests {
     #[test]
     fn a_page_becomes_lines() {
         let page = "## `some-code`\n\nA long\nparagraph.\n\n<!-- run by: x -->\n```yaml\n\
-                    # no title\n\na: b\n```\n\n- one\n- two\n";
+                    # no title\n\na: b\n```\n\n- one\n- two,\n  of two lines\n";
         let text = anstream::adapter::strip_str(&of_markdown(page)).to_string();
         assert_eq!(
             text,
-            "some-code\n\nA long paragraph.\n\n    # no title\n\n    a: b\n\n- one\n- two\n"
+            "some-code\n\nA long paragraph.\n\n    # no title\n\n    a: b\n\n- one\n- two, of two lines\n"
         );
     }
 

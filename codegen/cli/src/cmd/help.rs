@@ -1,5 +1,5 @@
-//! `help`: a subcommand's `--help`, the section of a diagnostic or of a finding of the emulator, the
-//! keys of a spec, or one of them, on stdout.
+//! `help`: a subcommand's `--help`, the section of a diagnostic or of a finding of the emulator, or
+//! the keys of a spec, all of them or one, on stdout.
 //!
 //! Invariant: it asks nothing of a network or a file; pages are part of the command.
 
@@ -114,8 +114,8 @@ fn unknown(words: &str) -> Failure {
     };
     let words = terminal::plain(words);
     Failure::CouldNotRun(format!(
-        "`{words}` is no subcommand, no code of a diagnostic, no finding of the emulator, no key of \
-         a spec and not `{SPEC}`: {way_out}"
+        "`{words}` is no subcommand, no code of a diagnostic, no finding of the emulator, no key \
+         of a spec and not `{SPEC}`: {way_out}"
     ))
 }
 

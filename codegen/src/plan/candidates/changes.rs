@@ -87,7 +87,8 @@ fn tile_by_name(spec: &Spec) -> Option<String> {
 }
 
 /// Other values for what is written: fewer CTAs on an SM, other threads, all of these, warpgroups
-/// that share a tile, several passes, and then smaller tiles, of which the plan decides on all else.
+/// that share a tile, several passes, and then smaller tiles, of which the plan decides on all
+/// else.
 pub(crate) fn changes(spec: &Spec) -> Vec<Change> {
     let mut all = Vec::new();
     if let Auto::Given(ctas) = spec.min_ctas_per_sm {

@@ -283,7 +283,8 @@ mod tests {
             "kernel: k\nname: k_t\narch: sm_80\noperands:\n  a: { dtype: f16, layout: \
              '(m,k):(lda,1)' }\n  b: { dtype: f16, layout: '(n,k):(ldb,1)' }\n  r: { dtype: f16, \
              layout: '(m,n):(ldr,1)' }\n  d: { dtype: f16, layout: '(m,n):(ldd,1)', over: r \
-             }\ncompute: |\n  d[m,n] = (sum[k] a[m,k] * b[n,k]) + r[m,n]\ncta_tile: '(100,64,64)'\n",
+             }\ncompute: |\n  d[m,n] = (sum[k] a[m,k] * b[n,k]) + r[m,n]\ncta_tile: \
+             '(100,64,64)'\n",
         );
         assert!(
             over.contains("[tile-divides]") && !over.contains("[over]"),

@@ -126,7 +126,8 @@ mod tests {
         let text = anstream::adapter::strip_str(&of_markdown(page)).to_string();
         assert_eq!(
             text,
-            "some-code\n\nA long paragraph.\n\n    # no title\n\n    a: b\n\n- one\n- two, of two lines\n"
+            "some-code\n\nA long paragraph.\n\n    # no title\n\n    a: b\n\n- one\n\
+             - two, of two lines\n"
         );
     }
 

@@ -1,5 +1,5 @@
-//! Ctrl-C, and a budget that is spent, as a wish to end, for commands that have something to tell of
-//! what they did until then.
+//! Ctrl-C, and a budget that is spent, as a wish to end, for commands that have something to tell
+//! of what they did until then.
 //!
 //! The first one is told to whoever asks; the second one ends the process at once, as it would have
 //! without this module. On systems other than Unix the first one does.

@@ -113,6 +113,13 @@ pub(super) fn plan(
     Ok(())
 }
 
+/// Whether an operand has other elements for each part of the sums.
+fn is_of_trips(spec: &Spec, operand: &Operand) -> bool {
+    let part = spec.compute.part();
+    let mut apart = operand.axes_apart();
+    part.is_some_and(|part| apart.any(|axis| axis.mode == part))
+}
+
 /// Groups of products that run on while the next are issued: one where a second slot holds what the
 /// next read.
 fn in_flight(spec: &Spec, chooser: &mut Chooser<'_>) -> u32 {

@@ -4,7 +4,7 @@
 
 use tilewright_layout::make_tiled_copy_c;
 
-use super::{MAX_BOX, TENSOR_ALIGN, map_misfit, ring, tma_trip_loads};
+use super::{MAX_BOX, TENSOR_ALIGN, is_of_trips, map_misfit, ring};
 use crate::atoms::model::Space;
 use crate::error::Result;
 use crate::plan::copies::partition;
@@ -39,8 +39,8 @@ pub(super) fn epilogue_loads(
         slot_bytes: 0,
     };
     for operand in &spec.operands {
-        let is_of_trips = tma_trip_loads::is_of_trips(spec, operand);
-        if operand.role == Role::Extra && !is_of_trips && asks(spec, operand) {
+        let is_later = operand.role == Role::Extra && !is_of_trips(spec, operand);
+        if is_later && asks(spec, operand) {
             load(spec, chooser, plan, &mut epilogue_loads, operand)?;
         }
     }

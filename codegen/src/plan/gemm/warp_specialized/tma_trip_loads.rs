@@ -5,7 +5,7 @@ use tilewright_layout::{ComposedLayout, IntTuple, Layout, Swizzle};
 
 use super::tma_epilogue_loads::{asks, into_registers};
 use super::tma_loads::load_atom;
-use super::{MAX_BOX, TENSOR_ALIGN, map_misfit};
+use super::{MAX_BOX, TENSOR_ALIGN, is_of_trips, map_misfit};
 use crate::error::Result;
 use crate::plan::copies::tiled_copy::assume_bytes;
 use crate::plan::data::model::Plan;
@@ -18,13 +18,6 @@ use crate::spec::keys::model::{Operand, Role, Spec, Stride};
 const WHOLE_BYTES: u32 = 4;
 /// Bytes of a row of a box without a swizzle.
 const UNSWIZZLED: u32 = 16;
-
-/// Whether an operand has other elements for each part of the sums.
-pub(super) fn is_of_trips(spec: &Spec, operand: &Operand) -> bool {
-    let part = spec.compute.part();
-    let mut apart = operand.axes_apart();
-    part.is_some_and(|part| apart.any(|axis| axis.mode == part))
-}
 
 /// The loads of what trips read by boxes, each with its place in a slot and its way into registers:
 /// of every operand that boxes can bring, but those that the spec loads past shared memory.

@@ -30,7 +30,7 @@ const ALONE: &str = "## Without an example";
 const MOST_ALONE: usize = 19;
 /// What is to be done about registers that do not suffice.
 const SPILLS: &str = "\
-  A thread needs more registers than it has: 255 at most, 65536 for all threads on an SM, and
+\x20 A thread needs more registers than it has: 255 at most, 65536 for all threads on an SM, and
   behind `setmaxnreg` those of a consumer. A thread of a product holds m x n of its tile over its
   threads as accumulators, once for each product or part side by side, and what is read beside
   them. In this order: leave `min_ctas_per_sm`, `threads`, `mma.atoms` and `mma.permutation` out; of

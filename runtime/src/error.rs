@@ -19,7 +19,7 @@ pub use fault::{Fault, FoundBy, Work};
 pub use reason::Reason;
 pub use records::{LineProblem, RecordsError};
 pub use refusal::Refusal;
-pub(crate) use refusal::{cast, flattened};
+pub(crate) use refusal::{axes, cast, flattened};
 
 use crate::events;
 
@@ -88,14 +88,16 @@ pub enum Error {
         /// Each kernel with all of its refusals.
         skips: Vec<String>,
     },
-    /// The bundle has no kernel of a function that a program was compiled for: it is another one.
+    /// The bundle has no kernel of functions that a program was compiled for: it is another one.
     #[error(
-        "the bundle has no kernel of the function {function}, for which this program was \
-         compiled, among its {known}: open the bundle that the program's kernels are in"
+        "the bundle has no kernel of {}, for which this program was compiled, among its {known}: \
+         open the bundle that the program's kernels are in, or compile it with the specs of this \
+         one",
+        functions.join(", ")
     )]
     NoSuchFunction {
-        /// The function's hash.
-        function: String,
+        /// Each function by its spec, where that is known, and its hash.
+        functions: Vec<String>,
         /// How many kernels the bundle has.
         known: usize,
     },

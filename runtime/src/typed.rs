@@ -36,7 +36,7 @@ mod operand;
 mod call;
 
 pub use array::Array;
-pub use call::Call;
+pub use call::{Call, check};
 pub use element::{E2M1x2, E4M3, E5M2, Element, S4x2, U4x2, UE8M0, bf16, f16};
 pub use operand::{In, Out, Packed};
 

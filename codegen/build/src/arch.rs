@@ -17,3 +17,9 @@ pub(crate) fn capability(arch: &str) -> Result<Capability, Error> {
         exact: arch.ends_with('a'),
     })
 }
+
+/// The name of an architecture.
+pub(crate) fn arch_name(capability: Capability) -> String {
+    let alone = if capability.exact { "a" } else { "" };
+    format!("sm_{}{alone}", capability.min_sm)
+}

@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 
 use tilewright_bundle::{Bundle, BundleWriter, Capability, Kernel};
 
-use crate::arch::capability;
+use crate::arch::{arch_name, capability};
 use crate::command;
+use crate::earlier;
 use crate::error::Error;
 use crate::launchers;
+use crate::left_out;
 use crate::lock::{Checked, Lock};
 use crate::spec_files::spec_files;
 use crate::uncovered::{self, LastResort};
@@ -87,7 +89,7 @@ impl Config {
     }
 
     /// Builds the kernels alone that GPUs of this architecture run, `sm_90`, or of another one that
-    /// was named so. Without a name all are built.
+    /// was named so; the specs of the others are a warning. Without a name all are built.
     #[must_use]
     pub fn arch(mut self, arch: &str) -> Config {
         self.archs.push(arch.to_owned());
@@ -214,17 +216,15 @@ impl Config {
     /// # Errors
     /// Whatever keeps it from being built, everything at once.
     pub fn build(&self) -> Result<Built, Error> {
-        let out = self
-            .out_dir
-            .clone()
-            .or_else(|| std::env::var_os("OUT_DIR").map(PathBuf::from));
+        let cargos = std::env::var_os("OUT_DIR").map(PathBuf::from);
+        let out = self.out_dir.clone().or_else(|| cargos.clone());
         let out = out.ok_or(Error::NoOutDir)?;
         let (name, file) = self.file_name()?;
         let least = self.last_resort.as_ref().map(LastResort::least);
         let least = least.transpose()?.flatten();
         let path = out.join(&file);
         let (checked, mut warnings) = match &self.committed {
-            Some(committed) => (self.take(committed, &path)?, Vec::new()),
+            Some(committed) => self.take(committed, &path)?,
             None => self.generate(&out.join(format!("{name}.cache")), &path)?,
         };
         let bundle = Bundle::open(&path).map_err(Error::bundle(&path))?;
@@ -232,6 +232,10 @@ impl Config {
         let source = out.join(format!("{name}.rs"));
         let text = launchers::source(&bundle, &file)?;
         launchers::write(&source, &text)?;
+        // A folder of somebody's own holds what several programs wrote.
+        if cargos.is_some_and(|cargos| cargos == out) {
+            earlier::put_away(&out, &name)?;
+        }
         Ok(Built {
             bundle: path,
             source,
@@ -272,8 +276,9 @@ impl Config {
         Ok(files)
     }
 
-    /// Takes a committed bundle, or those of its kernels that were asked for.
-    fn take(&self, committed: &Path, path: &Path) -> Result<Option<Checked>, Error> {
+    /// Takes a committed bundle, or those of its kernels that were asked for, and says which it
+    /// left out.
+    fn take(&self, committed: &Path, path: &Path) -> Result<(Option<Checked>, Vec<String>), Error> {
         let bundle = Bundle::open(committed).map_err(Error::bundle(committed))?;
         let checked = match &self.lock {
             Some(lock) => Some(Lock::read(lock)?.check_hashes(lock, &self.files()?, &bundle)?),
@@ -281,13 +286,16 @@ impl Config {
         };
         if self.archs.is_empty() {
             bundle.save(path).map_err(Error::bundle(path))?;
-            return Ok(checked);
+            return Ok((checked, Vec::new()));
         }
         let devices = self.devices()?;
         let runs = |kernel: &Kernel| devices.iter().any(|sm| kernel.capability.allows(*sm));
         let part = BundleWriter::part(&bundle, runs).map_err(Error::bundle(committed))?;
         part.write(path).map_err(Error::bundle(path))?;
-        Ok(checked)
+        let others = bundle.kernels().iter().filter(|kernel| !runs(kernel));
+        let others = others.map(|kernel| (kernel.spec.as_str(), arch_name(kernel.capability)));
+        let told = left_out::line(others, &self.archs);
+        Ok((checked, told.into_iter().collect()))
     }
 
     /// Compute capabilities, times ten, of the architectures.

@@ -14,6 +14,7 @@ use tilewright_codegen::spec::{Point, SpecFile};
 use tilewright_codegen::{LineInfo, Making, catalogue, pack};
 
 use crate::error::Error;
+use crate::left_out;
 use crate::lock::{Checked, Inputs, Lock, SpecText};
 
 /// What is to be generated.
@@ -45,6 +46,16 @@ pub fn unjudged() -> String {
     format!("without ptxas no kernel was judged (spills, local memory, warnings): {way_out}")
 }
 
+/// What is told of the points that GPUs of these architectures do not run, where there are others.
+pub fn left_out_by_arch(files: &[SpecFile], archs: &[String]) -> Option<String> {
+    let points = files.iter().flat_map(|file| {
+        let points = file.points.iter().map(|point| point.spec.arch);
+        points.map(move |arch| (file.spec.name.as_str(), arch))
+    });
+    let others = points.filter(|(_, arch)| matches!(catalogue::runs_on(arch, archs), Ok(false)));
+    left_out::line(others.map(|(spec, arch)| (spec, arch.to_string())), archs)
+}
+
 /// Writes the bundle, and compares it with the lock.
 pub(crate) fn generate(request: &Request<'_>) -> Result<Generated, Error> {
     let policy = request.ptxas.unwrap_or(OsStr::new("if-found"));
@@ -65,7 +76,9 @@ pub(crate) fn generate(request: &Request<'_>) -> Result<Generated, Error> {
     });
     let unjudged = making.ptxas.is_none().then(unjudged);
     let doubtful = catalogue::warned(&files).into_iter();
-    let warnings = doubtful.chain(left_out).chain(unjudged).collect();
+    let other_archs = left_out_by_arch(&files, request.archs);
+    let warnings = doubtful.chain(left_out).chain(other_archs);
+    let warnings = warnings.chain(unjudged).collect();
     let provenance = pack::provenance(making.ptxas.as_deref());
     let writer = pack::writer(built.artifacts, provenance).map_err(one)?;
     writer

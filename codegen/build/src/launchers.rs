@@ -19,7 +19,8 @@ use crate::names;
 /// Where the types are that launchers are made of.
 const TYPED: &str = "::tilewright_runtime::typed";
 
-/// What every source begins with; the name of the bundle's file is `FILE`.
+/// What every source begins with; the name of the bundle's file is `FILE`, the functions are
+/// `FUNCTIONS`.
 const OPENING: &str = r#"/// The bundle, as one zip file.
 pub static BUNDLE: &[u8] = include_bytes!(FILE);
 
@@ -34,13 +35,34 @@ pub fn open(
     let bundle = ::tilewright_runtime::bundle::Bundle::from_zip(BUNDLE)?;
     ::core::result::Result::Ok(::tilewright_runtime::Runtime::new(bundle, device))
 }
+
+/// Checks that a runtime has every function that this source has launchers for: for those who open
+/// another bundle than the embedded one, at their start.
+///
+/// # Errors
+/// When it lacks some, with all of their specs.
+#[allow(dead_code)]
+pub fn check(
+    runtime: &::tilewright_runtime::Runtime,
+) -> ::core::result::Result<(), ::tilewright_runtime::Error> {
+    ::tilewright_runtime::typed::check(runtime, &[FUNCTIONS])
+}
 "#;
 
-/// The methods that every launcher has; what its call is given is `GIVEN`.
+/// What begins a source that stands for one that is not there.
+pub const NO_KERNELS: &str = "// No kernels have this name.";
+
+/// What begins as sources do, for tests.
+#[cfg(test)]
+pub const LIKE_A_SOURCE: &str = "/// The bundle, as one zip file.\n";
+
+/// The methods that every launcher has; what its call is given is `GIVEN`, and
+/// the name of its spec `SPEC`.
 const METHODS: &str = r#"
     /// What it is to the runtime: to be prepared, put on a stream, or asked which kernel it takes.
     pub fn call(self) -> ::tilewright_runtime::typed::Call<'a> {
-        ::tilewright_runtime::typed::Call::new(Self::FUNCTION)GIVEN
+        ::tilewright_runtime::typed::Call::new(Self::FUNCTION)
+            .spec(SPEC)GIVEN
     }
 
     /// Checks everything, then launches on the device's own stream.
@@ -73,7 +95,18 @@ struct Function<'b> {
 pub fn source(bundle: &Bundle, file: &str) -> Result<String, Error> {
     let functions = functions(bundle);
     let mut problems = collisions(&functions);
-    let mut out = OPENING.replace("FILE", &format!("{file:?}"));
+    let names = functions.iter().filter_map(|function| {
+        let spec = function.specs.first()?;
+        let name = names::type_name(spec);
+        Some(format!("\n        ({spec:?}, {name}::FUNCTION),"))
+    });
+    let names: Vec<String> = names.collect();
+    let names = match names.is_empty() {
+        true => String::new(),
+        false => names.concat() + "\n    ",
+    };
+    let opening = OPENING.replace("FILE", &format!("{file:?}"));
+    let mut out = opening.replace("[FUNCTIONS]", &format!("[{names}]"));
     for function in &functions {
         match launcher(function) {
             Ok(text) => out += &text,
@@ -91,15 +124,21 @@ pub fn source(bundle: &Bundle, file: &str) -> Result<String, Error> {
 /// # Errors
 /// When something else lies there, or it cannot be written.
 pub fn write(path: &Path, text: &str) -> Result<(), Error> {
-    let opening = OPENING.lines().next().unwrap_or_default();
-    let earlier = std::fs::read(path).unwrap_or_default();
-    if !earlier.is_empty() && !earlier.starts_with(opening.as_bytes()) {
+    if !may_write(path) {
         return Err(Error::Foreign {
             path: path.to_owned(),
             what: "source of launchers",
         });
     }
     std::fs::write(path, text).map_err(Error::io(path))
+}
+
+/// Whether nothing lies there, or a source of the build step's, with launchers or without.
+pub fn may_write(path: &Path) -> bool {
+    let opening = OPENING.lines().next().unwrap_or_default();
+    let earlier = std::fs::read(path).unwrap_or_default();
+    let mut own = [opening, NO_KERNELS].into_iter();
+    earlier.is_empty() || own.any(|own| earlier.starts_with(own.as_bytes()))
 }
 
 /// The functions in the order of their first specs.
@@ -177,7 +216,8 @@ fn launcher(function: &Function<'_>) -> Result<String, Vec<String>> {
     let given = fields
         .iter()
         .map(|field| format!("\n            {}", field.given));
-    out += &METHODS.replace("GIVEN", &given.collect::<String>());
+    let methods = METHODS.replace("GIVEN", &given.collect::<String>());
+    out += &methods.replace("(SPEC)", &format!("({spec:?})"));
     out += &promises(spec, &function.kernels)?;
     out += "}\n";
     let mut aliases: Vec<String> = function.specs.iter().map(|s| names::type_name(s)).collect();

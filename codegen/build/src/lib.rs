@@ -10,6 +10,13 @@
 //! `open`, which opens the bundle on a device, and a struct for each function, whose fields are its
 //! operands, scalars and extents. [`Config`] has everything that may be said besides.
 //!
+//! A name other than `kernels`, that of another folder or of [`Config::name`], is told to the
+//! macro: `include_kernels!("gpu")`. What an earlier run wrote under another name does not compile
+//! any more and says which is meant.
+//!
+//! A service that opens another bundle than the embedded one has `check` there, which says of an
+//! open runtime which of the functions it lacks, before the first request does.
+//!
 //! # Names of the structs
 //!
 //! A struct has the name of a spec in CamelCase: its `name:`, else the name of its file, so
@@ -48,6 +55,10 @@ mod lock;
 
 mod uncovered;
 
+mod left_out;
+
+mod earlier;
+
 mod command;
 
 #[cfg(feature = "llvm")]
@@ -58,7 +69,7 @@ mod config;
 pub use config::{Built, Config, compile};
 pub use error::Error;
 #[cfg(feature = "llvm")]
-pub use in_process::{lock_of, unjudged};
+pub use in_process::{left_out_by_arch, lock_of, unjudged};
 pub use launchers::source;
 pub use lock::{Checked, Inputs, Lock, LockedSpec, SpecText};
 pub use spec_files::spec_files;

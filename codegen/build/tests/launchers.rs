@@ -97,6 +97,12 @@ fn what_is_written_launches() {
     };
     gemm.launch(&runtime).unwrap();
     assert_eq!(product, [4.0; 4]);
+    assert!(written::check(&runtime).is_ok());
+    let other = bundle_of([(copy_kernel("copy_f32@plain-1"), COPY)]);
+    let other = Runtime::new(other, Device::emulator());
+    let told = written::check(&other).unwrap_err().to_string();
+    let lacks = "no kernel of copy_f32_packed (4b04b0c7f6c9), gemm_f32 (530d2c8e1437), looked_up (";
+    assert!(told.contains(lacks), "{told}");
     let none = written::open(Device::emulator());
     assert!(none.is_err(), "this text is no bundle");
 }

@@ -73,8 +73,19 @@ fn a_committed_bundle_needs_no_generator() {
         "{source}"
     );
     assert!(source.contains("pub struct CopyF32<'a>"), "{source}");
-    // A part of it, under another name.
+    // A part of it, under another name; what it lacks is told.
     let part = config.clone().arch("sm_80").name("old").build().unwrap();
+    let lacks = "1 kernel is left out, which does not run on sm_80: gemm_f32_tn (sm_90a)";
+    assert_eq!(part.warnings, [lacks]);
+    assert!(
+        config
+            .clone()
+            .arch("sm_90")
+            .build()
+            .unwrap()
+            .warnings
+            .is_empty()
+    );
     assert_eq!(part.bundle, package.at("out/old.zip"));
     assert_eq!(ids(&part.bundle), ["copy_f32@plain-1", "gemm_f32@plain-2"]);
     let told = config.arch("9.0").build().unwrap_err().to_string();
@@ -178,6 +189,18 @@ fn specs_are_compiled_in_this_process_once() {
         source.contains("pub type CopyRows<'a> = CopyAny<'a>;"),
         "{source}"
     );
+    let hopper = SPECS[1]
+        .1
+        .replace("copy_any", "copy_hopper")
+        .replace("sm_80", "sm_90");
+    fs::write(package.at("kernels/copy/copy_hopper.yaml"), hopper).unwrap();
+    let built = config.clone().arch("sm_80").build().unwrap();
+    let lacks = "1 kernel is left out, which does not run on sm_80: copy_hopper (sm_90)";
+    let told = built
+        .warnings
+        .iter()
+        .filter(|line| line.contains("left out"));
+    assert!(told.eq([lacks]), "{:?}", built.warnings);
     let none = config.arch("sm_70").build().unwrap_err().to_string();
     assert!(
         none.contains("no spec has a kernel that sm_70 runs"),
@@ -281,6 +304,40 @@ fn script_says(
     assert!(script.status.success(), "{script:?}");
     let [out, err] = [script.stdout, script.stderr].map(|said| String::from_utf8(said).unwrap());
     Some(out + &err)
+}
+
+/// The name of what is built in a child that is run with this.
+const NAME: &str = "BUILD_SCRIPT_NAMES";
+
+/// A child process is a build script of its own.
+#[test]
+fn a_name_that_is_given_up_does_not_compile() {
+    let here = "a_name_that_is_given_up_does_not_compile";
+    if let (Some(name), Some(out)) = (std::env::var_os(NAME), std::env::var_os("OUT_DIR")) {
+        let bundle = Path::new(&out).with_file_name("kernels.zip");
+        let config = Config::new().committed(bundle);
+        config.name(name.to_str().unwrap()).build().unwrap();
+        return;
+    }
+    let package = Package::new();
+    let run = |name: &str| {
+        let mut script = std::process::Command::new(std::env::current_exe().unwrap());
+        let script = script.args(["--exact", here]).env(NAME, name);
+        let ended = script.env("OUT_DIR", package.at("out")).output().unwrap();
+        assert!(ended.status.success(), "{ended:?}");
+        let read = |name: &str| fs::read_to_string(package.at("out").join(name));
+        ["kernels.rs", "gpu.rs"].map(|name| read(name).unwrap_or_default())
+    };
+    let has_launchers = |source: &str| source.contains("pub struct CopyF32<'a>");
+    let [kernels, gpu] = run("gpu");
+    assert!(kernels.contains("compile_error!") && has_launchers(&gpu));
+    let [kernels, gpu] = run("kernels");
+    assert!(has_launchers(&kernels) && gpu.contains("say include_kernels!(), or"));
+    assert!(!package.at("out/gpu.zip").exists());
+    // A folder that is not cargo's is left as it is.
+    let config = package.config().committed(package.at("kernels.zip"));
+    config.name("other").build().unwrap();
+    assert!(package.at("out/kernels.zip").exists());
 }
 
 /// Cargo shows each `cargo::error` line and fails the build; of a script that fails itself it shows

@@ -20,6 +20,7 @@ use crate::launch::tensors::Described;
 use crate::open::runtime::Runtime;
 use crate::run::prepared::Prepared;
 use crate::select::explanation::Explanation;
+use crate::select::functions::DIGITS;
 use crate::select::pick::Query;
 use crate::select::table::Selection;
 use crate::typed::element::Element;
@@ -29,6 +30,8 @@ use crate::typed::operand::{Given, In, Memory, Out, Packed};
 #[derive(Debug)]
 pub struct Call<'a> {
     function: Sha256Hex,
+    /// The spec that the function is known by.
+    spec: Option<&'static str>,
     problem: Problem,
     /// Extents beyond what a problem holds.
     beyond: Vec<(&'static str, usize)>,
@@ -40,10 +43,18 @@ impl<'a> Call<'a> {
     pub fn new(function: &str) -> Call<'a> {
         Call {
             function: Sha256Hex::from_text(function),
+            spec: None,
             problem: Problem::default(),
             beyond: Vec::new(),
             operands: Vec::new(),
         }
+    }
+
+    /// The same, of a function that this spec is of: a bundle that lacks it is told so.
+    #[must_use]
+    pub fn spec(mut self, spec: &'static str) -> Call<'a> {
+        self.spec = Some(spec);
+        self
     }
 
     /// The same with this extent.
@@ -193,7 +204,7 @@ impl<'a> Call<'a> {
     /// A kernel of the function, if operands are of the function's types and have its axes.
     fn check<'r>(&self, runtime: &'r Runtime) -> Result<&'r Kernel, Error> {
         let kernel = self.kernel(runtime).ok_or_else(|| Error::NoSuchFunction {
-            function: self.function.to_string(),
+            functions: vec![function_text(self.spec, self.function.as_str())],
             known: runtime.kernels().len(),
         })?;
         if let Some((name, extent)) = self.beyond.first() {
@@ -349,6 +360,38 @@ impl<'a> Call<'a> {
             }
         }
         Ok(launched)
+    }
+}
+
+/// Checks that a bundle has kernels of functions, each given with a spec that it is of and its
+/// hash; what the source of a build step calls.
+///
+/// # Errors
+/// [`Error::NoSuchFunction`] with all that it lacks.
+pub fn check(runtime: &Runtime, functions: &[(&str, &str)]) -> Result<(), Error> {
+    let kernels = runtime.kernels();
+    let is_there = |hash: &str| {
+        let mut known = kernels.iter();
+        known.any(|kernel| kernel.semantics.function.as_str() == hash)
+    };
+    let lacking = functions.iter().filter(|(_, hash)| !is_there(hash));
+    let lacking: Vec<String> = lacking
+        .map(|(spec, hash)| function_text(Some(spec), hash))
+        .collect();
+    match lacking.is_empty() {
+        true => Ok(()),
+        false => Err(Error::NoSuchFunction {
+            functions: lacking,
+            known: kernels.len(),
+        }),
+    }
+}
+
+/// A function as a reader of specs knows it.
+fn function_text(spec: Option<&str>, hash: &str) -> String {
+    match (spec, hash.get(..DIGITS)) {
+        (Some(spec), Some(short)) => format!("{spec} ({short})"),
+        _ => format!("the function {hash}"),
     }
 }
 

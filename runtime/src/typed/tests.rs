@@ -106,6 +106,16 @@ fn what_does_not_fit_is_refused_before_anything_runs() {
         "{unknown:?}"
     );
     assert!(!unknown.unwrap_err().is_request());
+    let other = "0".repeat(64);
+    let unknown = Call::new(&other).spec("norm").launch(&runtime).unwrap_err();
+    let lacks = "no kernel of norm (000000000000), for which";
+    assert!(unknown.to_string().contains(lacks), "{unknown}");
+    let hashes = [("copy_f32", function.as_str())];
+    assert!(check(&runtime, &hashes).is_ok());
+    let hashes = [("norm", other.as_str()), hashes[0], ("gate", &other)];
+    let told = check(&runtime, &hashes).unwrap_err().to_string();
+    let lacks = "no kernel of norm (000000000000), gate (000000000000), for which";
+    assert!(told.contains(lacks), "{told}");
 }
 
 #[test]
@@ -124,7 +134,7 @@ fn types_and_axes_are_those_of_the_function() {
         "{told:?}"
     );
     assert!(
-        told[1].contains("is given with 1 axes; the kernel takes 2"),
+        told[1].contains("is given with 1 axis; the kernel takes 2"),
         "{told:?}"
     );
     assert!(rows.iter().all(|value| *value == 0.0));

@@ -14,7 +14,7 @@ mod locked;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use tilewright_build::{Lock, unjudged};
+use tilewright_build::{Lock, left_out_by_arch, unjudged};
 use tilewright_bundle::{
     Bundle, Capability, Kernel, Sha256Hex, Tuning, may_write, without_last_resort,
 };
@@ -72,6 +72,8 @@ pub fn run(args: &args::Build) -> Outcome {
     told.extend(uncovered(&artifacts, args.require_last_resort.as_deref())?);
     told.extend(of_one_word(&artifacts));
     told.extend(without_code(&artifacts, &making));
+    let other_archs = left_out_by_arch(&files, &args.arch);
+    told.extend(other_archs.map(|line| format!("note: {line}")));
     if making.ptxas.is_none() {
         told.push(format!("note: {}", unjudged()));
     }

@@ -118,7 +118,7 @@
 // A neighbour was measured, and the problem lies outside of the measured ones.
 #define TW_SOURCE_EXTRAPOLATED 3
 
-// Nothing was measured: the first kernel of the bundle that fits.
+// Nothing was measured: the first kernel that fits, the most special first.
 #define TW_SOURCE_UNTUNED 4
 
 // The counters of a runtime as they were at one moment. Freed by `tw_counters_free`.

@@ -17,7 +17,7 @@ pub const TW_SOURCE_MEASURED: i32 = 1;
 pub const TW_SOURCE_INTERPOLATED: i32 = 2;
 /// A neighbour was measured, and the problem lies outside of the measured ones.
 pub const TW_SOURCE_EXTRAPOLATED: i32 = 3;
-/// Nothing was measured: the first kernel of the bundle that fits.
+/// Nothing was measured: the first kernel that fits, the most special first.
 pub const TW_SOURCE_UNTUNED: i32 = 4;
 
 /// A kernel chosen for a problem.

@@ -118,8 +118,9 @@ pub enum Refusal {
     },
     /// A tensor has another number of axes than the operand.
     #[error(
-        "`{operand}` has the shape ({}); the kernel takes {needs} axes: {layout}{}",
+        "`{operand}` has the shape ({}); the kernel takes {}: {layout}{}",
         joined(shape, ","),
+        axes(*needs),
         flattened(operand, *needs, shape.len())
     )]
     Rank {
@@ -133,7 +134,7 @@ pub enum Refusal {
         shape: Vec<i64>,
     },
     /// An operand is given with another number of axes than it has.
-    #[error("`{operand}` is given with {has} axes; the kernel takes {needs}: {layout}")]
+    #[error("`{operand}` is given with {}; the kernel takes {needs}: {layout}", axes(*has))]
     Axes {
         /// The operand.
         operand: String,
@@ -386,20 +387,31 @@ fn joined(values: &[i64], between: &str) -> String {
     values.join(between)
 }
 
-/// What makes so many axes of more.
-pub(crate) fn flattened(operand: &str, needs: usize, has: usize) -> String {
-    match needs > 0 && has > needs {
-        true => {
-            format!("; where the first ones lie without gaps, {operand}.flatten(0,-{needs}) does")
-        }
-        false => String::new(),
+/// A number of axes.
+pub(crate) fn axes(count: usize) -> String {
+    match count {
+        1 => "1 axis".to_owned(),
+        count => format!("{count} axes"),
     }
 }
 
-/// What makes elements of one type of another, of indices as they come.
+/// What makes so many axes of more, of arrays of NumPy as of tensors of PyTorch.
+pub(crate) fn flattened(operand: &str, needs: usize, has: usize) -> String {
+    if needs == 0 || has <= needs {
+        return String::new();
+    }
+    let kept = (1..needs)
+        .rev()
+        .map(|from| format!(", {operand}.shape[-{from}]"));
+    let kept: String = kept.collect();
+    format!("; where the first ones lie without gaps, {operand}.reshape(-1{kept}) does")
+}
+
+/// What makes elements of one type of another and loses nothing, or of indices as they come.
 pub(crate) fn cast(needs: bundle::DType, has: &str) -> &'static str {
     match (needs, has) {
-        (bundle::DType::S32, "s64") => " (`.int()` makes it so)",
+        (bundle::DType::S32, "s64") => " (PyTorch's `.int()` makes it so)",
+        (bundle::DType::F32, "bf16" | "f16") => " (PyTorch's `.float()` makes it so)",
         _ => "",
     }
 }

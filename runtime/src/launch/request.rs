@@ -3,9 +3,9 @@
 //! In: names and descriptors, as they come over a language's boundary. Out: the [`Problem`] that
 //! they are to a kernel, the memory that goes with it, or why a kernel is not what they are for.
 
-use tilewright_bundle::Kernel;
+use tilewright_bundle::{Kernel, Operand};
 
-use crate::error::{Refusal, cast, flattened};
+use crate::error::{Refusal, axes, cast, flattened};
 use crate::launch::fit::View;
 use crate::launch::layout::{Extents, bind};
 use crate::launch::problem::Problem;
@@ -58,8 +58,17 @@ impl<'a> Request<'a> {
     pub fn of_problem(kernel: &'a Kernel, problem: &Problem) -> Result<Request<'a>, Vec<Refusal>> {
         let mut refusals = Vec::new();
         let mut env = problem.env(kernel, &mut refusals);
+        // Of an operand with an extent that is refused, strides say nothing.
+        let refused: Vec<String> = refusals.iter().filter_map(extent_of).collect();
+        let is_told = |operand: &Operand| {
+            let mut extents = operand.layout.shape.iter();
+            extents.any(|extent| extent.words().iter().any(|word| refused.contains(word)))
+        };
         let mut operands = Vec::new();
         for operand in &kernel.semantics.operands {
+            if is_told(operand) {
+                continue;
+            }
             let place = match reorder::strides(operand, problem, &env) {
                 Some(given) => bind(operand, &given, &mut env),
                 None => Err(Refusal::NoStrides {
@@ -92,6 +101,14 @@ impl<'a> Request<'a> {
     }
 }
 
+/// The extent that a refusal is of.
+fn extent_of(refusal: &Refusal) -> Option<String> {
+    match refusal {
+        Refusal::Extent { name, .. } | Refusal::NoExtent { name } => Some(name.clone()),
+        _ => None,
+    }
+}
+
 impl Request<'_> {
     /// The problem that it is to a kernel.
     ///
@@ -117,39 +134,52 @@ impl Request<'_> {
         })
     }
 
-    /// Why a kernel is not what the operands are for: other names, types or numbers of axes.
+    /// Every reason why a kernel is not what the operands are for: other names, types or numbers of
+    /// axes; none where it is.
     pub fn mismatch(&self, kernel: &Kernel) -> Option<String> {
         let operands = &kernel.semantics.operands;
+        let mut reasons = Vec::new();
         for Placed { tensor, .. } in &self.operands {
-            let Some(operand) = kernel.semantics.operand(tensor.operand) else {
-                let names: Vec<&str> = operands.iter().map(|o| o.name.as_str()).collect();
-                let names = names.join(", ");
-                return Some(format!("it takes {names}, not {}", tensor.operand));
-            };
-            let (name, needs, has) = (&operand.name, operand.dtype, tensor.dtype);
-            if !takes(needs, has) {
-                let cast = cast(needs, has.text());
-                return Some(format!("its {name} is {needs}, not {has}{cast}"));
-            }
-            // A packed operand lies in one axis.
-            let (needs, packed) = match &operand.packed {
-                None => (operand.layout.rank(), ""),
-                Some(_) => (1, ", packed"),
-            };
-            let has = tensor.place.shape().len();
-            if needs != has {
-                let flat = match packed {
-                    "" => flattened(name, needs, has),
-                    _ => String::new(),
-                };
-                let layout = &operand.layout;
-                return Some(format!(
-                    "its {name} is {layout}{packed}, and what is given has {has} axes{flat}"
-                ));
+            match kernel.semantics.operand(tensor.operand) {
+                Some(operand) => differences(operand, tensor, &mut reasons),
+                None => {
+                    let names: Vec<&str> = operands.iter().map(|o| o.name.as_str()).collect();
+                    let names = names.join(", ");
+                    reasons.push(format!("it takes {names}, not {}", tensor.operand));
+                }
             }
         }
         let given = |name: &str| self.operands.iter().any(|p| p.tensor.operand == name);
-        let missing = operands.iter().find(|operand| !given(&operand.name));
-        missing.map(|operand| format!("it takes {} as well", operand.name))
+        let missing = operands.iter().filter(|operand| !given(&operand.name));
+        let missing: Vec<&str> = missing.map(|operand| operand.name.as_str()).collect();
+        if !missing.is_empty() {
+            reasons.push(format!("it takes {} as well", missing.join(", ")));
+        }
+        (!reasons.is_empty()).then(|| reasons.join(", and "))
+    }
+}
+
+/// In what a tensor is not the operand that it is given for.
+fn differences(operand: &Operand, tensor: &Described<'_>, reasons: &mut Vec<String>) {
+    let (name, needs, has) = (&operand.name, operand.dtype, tensor.dtype);
+    if !takes(needs, has) {
+        let cast = cast(needs, has.text());
+        reasons.push(format!("its {name} is {needs}, not {has}{cast}"));
+    }
+    // A packed operand lies in one axis.
+    let (needs, packed) = match &operand.packed {
+        None => (operand.layout.rank(), ""),
+        Some(_) => (1, ", packed"),
+    };
+    let has = tensor.place.shape().len();
+    if needs != has {
+        let flat = match packed {
+            "" => flattened(name, needs, has),
+            _ => String::new(),
+        };
+        let (layout, axes) = (&operand.layout, axes(has));
+        reasons.push(format!(
+            "its {name} is {layout}{packed}, and what is given has {axes}{flat}"
+        ));
     }
 }

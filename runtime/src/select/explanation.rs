@@ -2,12 +2,14 @@
 //!
 //! It prints as text for a reader, and is JSON for a program.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
 use crate::error::{Error, Refusal};
+use crate::select::pick::some_of;
 use crate::select::table::{Row, Source};
 
 /// A choice with its reasons.
@@ -148,6 +150,15 @@ impl fmt::Display for Chosen {
 }
 
 impl Explanation {
+    /// The kernels that a reason speaks against.
+    fn refused_by(&self, reason: &str) -> Vec<&str> {
+        let others = self.others.iter().filter(|other| match &other.why {
+            Why::Refused { refusals } => refusals.iter().any(|one| one.to_string() == reason),
+            _ => false,
+        });
+        others.map(|other| other.kernel.as_str()).collect()
+    }
+
     /// What a table's number is of: the emulator counts instructions of threads.
     fn unit(&self) -> &'static str {
         match self.device.starts_with("emulator") {
@@ -158,7 +169,7 @@ impl Explanation {
 
     /// By which rule the chosen kernel was.
     fn rule(&self, chosen: &Chosen) -> String {
-        let first = "the first kernel of the bundle that fits";
+        let first = "the first kernel that fits, the most special first";
         let unit = self.unit();
         let us = |us: Option<f64>| us.map(|us| format!(", {us:.2} {unit}")).unwrap_or_default();
         match (&self.tuned, chosen.source) {
@@ -207,11 +218,17 @@ impl fmt::Display for Explanation {
             }
             Err(error) => writeln!(f, "chosen: none: {error}")?,
         }
+        let mut told: BTreeSet<String> = BTreeSet::new();
         for Answer { kernel, why } in &self.others {
             match why {
                 Why::Refused { refusals } => {
-                    for refusal in refusals {
-                        writeln!(f, "refused: {kernel}: {refusal}")?;
+                    for refusal in refusals.iter().map(ToString::to_string) {
+                        // Once, with all kernels that it is of.
+                        if !told.contains(&refusal) {
+                            let kernels = some_of(&self.refused_by(&refusal));
+                            writeln!(f, "refused: {kernels}: {refusal}")?;
+                            told.insert(refusal);
+                        }
                     }
                 }
                 Why::Slower { us } => {

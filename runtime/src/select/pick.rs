@@ -1,12 +1,18 @@
 //! Choosing a kernel of a bundle for a problem: the first that can run, with a reason for each one
 //! passed over.
 //!
-//! The order is the bundle's: kernels of one function as its maker ranked them, plain kernels that
-//! take every layout and alignment last. Of kernels that fold, those come first that hold the
-//! shortest rows: longer tiles are empty for the most part, and what folds any number of elements
-//! may load them several times. A kernel is *plain* when it assumes nothing and has no tensor maps,
-//! which take aligned rows alone.
+//! The order is that of how special kernels are, by these rules, the first one deciding first:
+//!
+//! 1. Plain kernels, which take every layout and alignment, come last. A kernel is *plain* when it
+//!    assumes nothing and has no tensor maps, which take aligned rows alone.
+//! 2. Kernels with more strides that are constants come first: elements that may lie anywhere are
+//!    moved one by one.
+//! 3. Of kernels that fold, those that hold the shortest rows: longer tiles are empty for the most
+//!    part, and what folds any number of elements may load them several times.
+//! 4. Kernels that ask for more alignment: their accesses are wider.
+//! 5. The bundle's order: kernels of one function as its maker ranked them.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use tilewright_bundle::{Assumption, Bundle, DType, Kernel, Sha256Hex};
@@ -269,6 +275,9 @@ pub(crate) fn among<'a>(
     first_that_fits(candidates, &wanted, problem, device, addresses, code)
 }
 
+/// Kernels of one reason that are named.
+const MOST_NAMED: usize = 3;
+
 /// Functions that are told of at most where none is the one that is wanted.
 const MOST_TOLD: usize = 8;
 
@@ -315,7 +324,23 @@ fn longest_rows(kernel: &Kernel) -> Option<i64> {
     (!folded.is_empty()).then_some(most.unwrap_or(i64::MAX))
 }
 
-/// Tries kernels in order, those of short rows first and the plain ones after all others.
+/// What kernels of one function are ordered by, the first to be tried being the least.
+type Order = (bool, Reverse<usize>, Option<i64>, Reverse<u32>);
+
+fn order(kernel: &Kernel) -> Order {
+    let operands = || kernel.semantics.operands.iter();
+    let strides = operands().flat_map(|operand| &operand.layout.stride);
+    let constants = strides.filter(|stride| stride.constant_value().is_some());
+    let aligned = operands().map(|operand| alignment_bytes(kernel, operand));
+    (
+        is_plain(kernel),
+        Reverse(constants.count()),
+        longest_rows(kernel),
+        Reverse(aligned.sum()),
+    )
+}
+
+/// Tries kernels in order.
 fn first_that_fits<'a>(
     mut candidates: Vec<&'a Kernel>,
     wanted: &str,
@@ -324,7 +349,7 @@ fn first_that_fits<'a>(
     addresses: &[(&str, u64)],
     code: impl Fn(&Kernel) -> Option<Refusal>,
 ) -> Result<Pick<'a>, Error> {
-    candidates.sort_by_cached_key(|k| (is_plain(k), longest_rows(k)));
+    candidates.sort_by_cached_key(|kernel| order(kernel));
     let mut skips = Vec::new();
     for kernel in candidates {
         let mut refusals = fit(kernel, problem, device).err().unwrap_or_default();
@@ -342,23 +367,43 @@ fn first_that_fits<'a>(
     }
     Err(Error::NothingFits {
         wanted: wanted.to_owned(),
-        skips: skips.iter().map(told).collect(),
+        skips: told(&skips),
     })
 }
 
-/// A kernel that was passed over, with every reason.
-fn told(skip: &Skip) -> String {
-    let why: Vec<String> = skip.refusals.iter().map(ToString::to_string).collect();
-    format!("{}: {}", skip.kernel, why.join(", and "))
+/// Kernels that were passed over, with every reason; those of the same reasons together.
+fn told(skips: &[Skip]) -> Vec<String> {
+    let mut all: Vec<(String, Vec<&str>)> = Vec::new();
+    for skip in skips {
+        let why: Vec<String> = skip.refusals.iter().map(ToString::to_string).collect();
+        let why = why.join(", and ");
+        match all.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, kernels)) => kernels.push(&skip.kernel),
+            None => all.push((why, vec![&skip.kernel])),
+        }
+    }
+    let told = all.iter();
+    told.map(|(why, kernels)| format!("{}: {why}", some_of(kernels)))
+        .collect()
+}
+
+/// Kernels of which one thing is said, the first by name.
+pub(crate) fn some_of(kernels: &[&str]) -> String {
+    let named = kernels.get(..MOST_NAMED).unwrap_or(kernels).join(", ");
+    match kernels.len().saturating_sub(MOST_NAMED) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
 }
 
 /// By which rule a kernel that fits comes after the one that is taken.
 pub(crate) fn after(kernel: &Kernel, taken: Option<&Kernel>) -> &'static str {
-    let order = |k: &Kernel| (is_plain(k), longest_rows(k));
-    let (own, other) = (order(kernel), taken.map(order));
-    match other {
-        Some((false, _)) if own.0 => "it takes every problem, and comes after all others",
-        Some((_, rows)) if own.1 > rows => "it is for longer rows",
+    let (plain, constants, rows, aligned) = order(kernel);
+    match taken.map(order) {
+        Some((false, ..)) if plain => "it takes every problem, and comes after all others",
+        Some((_, other, ..)) if constants > other => "it is for elements that lie further apart",
+        Some((_, _, other, _)) if rows > other => "it is for longer rows",
+        Some((.., other)) if aligned > other => "it asks for less alignment",
         _ => "it comes later in the bundle",
     }
 }

@@ -58,7 +58,8 @@ pub(super) fn check(kernel: &Kernel, fit: &Fit, views: &[View<'_>], refusals: &m
             });
         }
         aligned(kernel, operand, view.address, refusals);
-        let end = view.address.saturating_add(needs);
+        // Behind a buffer that is too short lies memory of others.
+        let end = view.address.saturating_add(needs.min(view.bytes));
         ranges.push((operand, extents, view.address, end));
     }
     for (at, (one, place, start, end)) in ranges.iter().enumerate() {

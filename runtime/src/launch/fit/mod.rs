@@ -123,19 +123,24 @@ pub fn fit(kernel: &Kernel, problem: &Problem, device: &DeviceInfo) -> Result<Fi
             });
             continue;
         };
-        match bind(operand, &given, &mut env) {
-            Ok(extents) if operand.role.is_written() && !extents.is_injective() => {
-                let problem = "elements of an output share an address";
-                refusals.push(strides_refused(operand, &extents, problem));
+        // What is refused gives no name a value.
+        let mut bound = env;
+        match bind(operand, &given, &mut bound) {
+            Ok(extents) => {
+                env = bound;
+                if operand.role.is_written() && !extents.is_injective() {
+                    let problem = "elements of an output share an address";
+                    refusals.push(strides_refused(operand, &extents, problem));
+                }
+                operands.push(extents);
             }
-            Ok(extents) => operands.push(extents),
             Err(refusal) => refusals.push(refusal),
         }
     }
+    assumptions(kernel, problem, &env, &mut refusals);
     if !refusals.is_empty() {
         return Err(refusals);
     }
-    assumptions(kernel, problem, &env, &mut refusals);
     let fit = Fit {
         env,
         operands,
@@ -213,7 +218,10 @@ fn given_scalars(kernel: &Kernel, problem: &Problem, refusals: &mut Vec<Refusal>
     all
 }
 
+/// Adds the assumptions that do not hold; where something was refused before, those that the names
+/// which have values tell of.
 fn assumptions(kernel: &Kernel, problem: &Problem, env: &Env, refusals: &mut Vec<Refusal>) {
+    let is_known = refusals.is_empty();
     for assumption in &kernel.assumptions {
         let (expr, reason) = match assumption {
             Assumption::Expr { expr, reason } => (expr, reason),
@@ -236,10 +244,11 @@ fn assumptions(kernel: &Kernel, problem: &Problem, env: &Env, refusals: &mut Vec
                 reason: reason.clone(),
                 way_out: way_out(kernel, expr, env),
             }),
-            Err(error) => refusals.push(Refusal::Expression {
+            Err(error) if is_known => refusals.push(Refusal::Expression {
                 what: format!("assumption {}", expr.text()),
                 error,
             }),
+            Err(_) => {}
         }
     }
 }

@@ -1,10 +1,13 @@
 //! What to do where an assumption of a kernel does not hold: another number, or another kernel.
 
 use tilewright_bundle::{Assumption, Condition, Env, Expr, Kernel, Name, NameKind, Operand};
+use tilewright_formula::form::Form;
 
 use crate::launch::layout::named_strides;
 
 const BUILD: &str = "build a kernel that does not assume it";
+/// Columns of a product's tile at most (PTX ISA, wgmma: N is 256 at most).
+const PRODUCT_COLUMNS: u32 = 256;
 
 /// The names of an assumption with their values: `lda is 17`.
 pub(super) fn found(kernel: &Kernel, expr: &Condition, env: &Env) -> String {
@@ -47,11 +50,19 @@ fn padded(kernel: &Kernel, expr: &Condition, env: &Env) -> Option<String> {
         });
         return Some(format!("pad {pads}, or {BUILD}{any}"));
     }
-    let (operand, next) = (operand?, next_multiple(env.get(known)?, multiple)?);
-    let named = named_strides(operand)?;
+    let next = next_multiple(env.get(known)?, multiple)?;
+    let named = all_strided_by(kernel, name);
+    let named = named.filter_map(|one| Some((format!("`{}`", one.name), named_strides(one)?)));
+    let (operands, layouts): (Vec<String>, Vec<String>) = named.unzip();
+    let that = match operands.len() {
+        0 => return None,
+        1 => "that",
+        _ => "these",
+    };
     Some(format!(
-        "name the strides of `{}` in the spec, `{named}`, and pad that to {next}, or {BUILD}",
-        operand.name
+        "name the strides of {} in the spec, `{}`, and pad {that} to {next}, or {BUILD}",
+        operands.join(" and "),
+        layouts.join("` and `")
     ))
 }
 
@@ -59,11 +70,17 @@ fn longer(kernel: &Kernel, expr: &Condition) -> Option<String> {
     let (mode, most) = expr.text().split_once(" <= ")?;
     most.parse::<i64>().ok()?;
     let is_extent = kernel.names.kind(kernel.names.find(mode)?) == Some(NameKind::Extent);
-    is_extent.then(|| {
-        format!(
+    let rows = matches!(kernel.form(), Some(Form::Rows(_)));
+    is_extent.then(|| match rows {
+        true => format!(
             "{BUILD}, of a spec with a longer cta_tile along {mode} or with `scheduler: {{ \
              passes: many }}`"
-        )
+        ),
+        // A product's tile is its instruction's columns at most, and knows no passes.
+        false => format!(
+            "{BUILD}, of a spec with a longer cta_tile along {mode} (at most {PRODUCT_COLUMNS}), \
+             or compute what folds along {mode} in a kernel behind it"
+        ),
     })
 }
 
@@ -81,9 +98,14 @@ fn next_multiple(value: i64, multiple: i64) -> Option<i64> {
 
 /// The operand that has that as a stride.
 fn strided_by<'k>(kernel: &'k Kernel, name: &str) -> Option<&'k Operand> {
-    let is_it = |expr: &Expr| expr.text() == name;
-    let mut operands = kernel.semantics.operands.iter();
-    operands.find(|operand| operand.layout.stride.iter().any(is_it))
+    all_strided_by(kernel, name).next()
+}
+
+/// All that have it.
+fn all_strided_by<'k>(kernel: &'k Kernel, name: &str) -> impl Iterator<Item = &'k Operand> {
+    let is_it = move |expr: &Expr| expr.text() == name;
+    let operands = kernel.semantics.operands.iter();
+    operands.filter(move |operand| operand.layout.stride.iter().any(is_it))
 }
 
 /// An axis of an operand.

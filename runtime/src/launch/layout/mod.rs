@@ -241,13 +241,10 @@ pub(crate) fn bind(operand: &Operand, given: &[i64], env: &mut Env) -> Result<Ex
             error,
         })
     };
-    let other_form = || Refusal::Layout {
+    let other_form = |env: &Env| Refusal::Layout {
         operand: operand.name.clone(),
         layout: layout.text().to_owned(),
-        way_out: match named_strides(operand) {
-            Some(named) => format!(": a spec that names its strides, `{named}`, takes any"),
-            None => String::new(),
-        },
+        way_out: other_strides(operand, given, env),
         given: given
             .iter()
             .map(i64::to_string)
@@ -255,7 +252,7 @@ pub(crate) fn bind(operand: &Operand, given: &[i64], env: &mut Env) -> Result<Ex
             .join(","),
     };
     if given.len() != layout.rank() {
-        return Err(other_form());
+        return Err(other_form(env));
     }
     let mut shape = [1; MAX_AXES];
     for (extent, expr) in shape.iter_mut().zip(&layout.shape) {
@@ -267,7 +264,7 @@ pub(crate) fn bind(operand: &Operand, given: &[i64], env: &mut Env) -> Result<Ex
         {
             env.set(name, *value);
         } else if extent > 1 && eval(expr, env)? != *value {
-            return Err(other_form());
+            return Err(other_form(env));
         }
     }
     let extents = Extents::new(shape.into_iter().zip(given.iter().copied()));
@@ -290,23 +287,88 @@ pub(crate) fn bind(operand: &Operand, given: &[i64], env: &mut Env) -> Result<Ex
 /// The layout of an operand with names for the strides that follow from extents; `None` where none
 /// does.
 pub(crate) fn named_strides(operand: &Operand) -> Option<String> {
+    let follows = |at: usize| follows(operand, at);
+    let any = (0..operand.layout.rank()).any(follows);
+    any.then(|| {
+        strides_named(operand, |at| {
+            (!follows(at)).then(|| operand.layout.stride[at].text())
+        })
+    })
+}
+
+/// Whether a stride of an operand follows from extents.
+fn follows(operand: &Operand, at: usize) -> bool {
     let OperandLayout { shape, stride, .. } = &operand.layout;
-    let modes: Vec<&str> = shape.iter().map(Expr::text).collect();
-    let follows = |expr: &&Expr| {
-        let is_extent = || modes.contains(&expr.text());
-        expr.constant_value().is_none() && (expr.single_name().is_none() || is_extent())
+    let Some(expr) = stride.get(at) else {
+        return false;
     };
-    let all = stride.iter().filter(follows).count();
-    let strides = stride.iter().enumerate().map(|(axis, expr)| {
-        let name = &operand.name;
-        match (follows(&expr), all) {
-            (false, _) => expr.text().to_owned(),
-            (true, 1) => format!("ld{name}"),
-            (true, _) => format!("ld{name}{axis}"),
+    let is_extent = || shape.iter().any(|extent| extent.text() == expr.text());
+    expr.constant_value().is_none() && (expr.single_name().is_none() || is_extent())
+}
+
+/// The layout of an operand with the strides that `kept` has, and names for all others: `ldw` of
+/// rows, `sw` in the place of 1.
+fn strides_named<'o>(operand: &'o Operand, kept: impl Fn(usize) -> Option<&'o str>) -> String {
+    let (name, rank) = (&operand.name, operand.layout.rank());
+    let has_one = (0..rank).any(|at| kept(at) == Some("1"));
+    let was_one = |at: usize| !has_one && operand.layout.stride[at].constant_value() == Some(1);
+    let rows = |at: &usize| kept(*at).is_none() && !was_one(*at);
+    let rows = (0..rank).filter(rows).count();
+    let taken: Vec<&str> = (0..rank).filter_map(&kept).collect();
+    let strides = (0..rank).map(|at| match kept(at) {
+        Some(stride) => stride.to_owned(),
+        None if was_one(at) && !taken.contains(&format!("s{name}").as_str()) => format!("s{name}"),
+        None if was_one(at) || rows > 1 || taken.contains(&format!("ld{name}").as_str()) => {
+            format!("ld{name}{at}")
         }
+        None => format!("ld{name}"),
     });
     let strides: Vec<String> = strides.collect();
-    (all > 0).then(|| format!("({}):({})", modes.join(","), strides.join(",")))
+    let modes: Vec<&str> = operand.layout.shape.iter().map(Expr::text).collect();
+    format!("({}):({})", modes.join(","), strides.join(","))
+}
+
+/// What to do with strides that a layout does not take: which spec takes them. Names that have a
+/// value in `env` are those of other operands as well.
+fn other_strides(operand: &Operand, given: &[i64], env: &Env) -> String {
+    let layout = &operand.layout;
+    let rank = layout.rank();
+    if given.len() != rank {
+        return format!(": give {rank}, one of each axis");
+    }
+    let is_long = |at: &usize| layout.shape[*at].eval(env) != Ok(1);
+    let is_one = |at: &usize| layout.stride[*at].constant_value() == Some(1);
+    // The axis that is to be contiguous: the layout's own, if it is, or another one.
+    let own = (0..rank).find(is_one);
+    let own = own.filter(|at| given[*at] == 1 || !is_long(at));
+    let one = own.or_else(|| (0..rank).find(|at| given[*at] == 1 && is_long(at)));
+    let kept = |at: usize| {
+        let expr = &layout.stride[at];
+        let agrees = || match expr.eval(env) {
+            Ok(value) => value == given[at],
+            Err(_) => expr.single_name().is_some(),
+        };
+        let is_repeated = !operand.role.is_written() && given[at] == 0;
+        match () {
+            () if one == Some(at) => Some("1"),
+            () if is_repeated && is_long(&at) => Some("0"),
+            () if is_one(&at) || follows(operand, at) => None,
+            () if expr.constant_value().is_some() => None,
+            () => agrees().then(|| expr.text()),
+        }
+    };
+    let named = strides_named(operand, kept);
+    match (one, own) {
+        (Some(_), Some(_)) => {
+            format!(": a spec that names its strides, `{named}`, takes rows of any length")
+        }
+        (Some(_), None) => format!(
+            ": give a copy in that order, or build a kernel of a spec of the order given, `{named}`"
+        ),
+        (None, _) => format!(
+            ": give a copy in that order, or build a kernel of a spec with any strides, `{named}`"
+        ),
+    }
 }
 
 /// That strides are not positive, and what to do with those that repeat elements.
@@ -324,8 +386,8 @@ fn not_positive(operand: &Operand, extents: &Extents) -> String {
     });
     let stride: Vec<&str> = stride.collect();
     format!(
-        "{text}: give a copy that repeats nothing (`.contiguous()`), or build a kernel of a spec \
-         that says so, `({}):({})`",
+        "{text}: give a copy that repeats nothing, or build a kernel of a spec that says so, \
+         `({}):({})`",
         shape.join(","),
         stride.join(",")
     )

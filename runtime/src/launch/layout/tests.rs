@@ -75,14 +75,52 @@ fn extents_as_strides() {
     assert_eq!(
         told("(m,n):(n,1)", &[7, 1]),
         "`a` has strides (7,1); the kernel takes (m,n):(n,1): a spec that names its strides, \
-         `(m,n):(lda,1)`, takes any"
+         `(m,n):(lda,1)`, takes rows of any length"
     );
     let of_three = told("(m,n,k):(n * k,k,1)", &[99, 9, 1]);
     assert!(of_three.contains("`(m,n,k):(lda0,lda1,1)`"), "{of_three}");
     let of_names = told("(n,k):(held,1)", &[9, 1]);
     assert_eq!(
         of_names,
-        "`a` has strides (9,1); the kernel takes (n,k):(held,1)"
+        "`a` has strides (9,1); the kernel takes (n,k):(held,1): a spec that names its strides, \
+         `(n,k):(lda,1)`, takes rows of any length"
+    );
+    // Another axis is contiguous, or none is.
+    let copy = "give a copy in that order, or build a kernel of a spec";
+    for (text, given, spec) in [
+        (
+            "(n,k):(k,1)",
+            [1, 48].as_slice(),
+            "of the order given, `(n,k):(1,lda)`",
+        ),
+        (
+            "(n,k):(lda,1)",
+            &[1, 48],
+            "of the order given, `(n,k):(1,lda)`",
+        ),
+        (
+            "(n,k):(lda,1)",
+            &[48, 2],
+            "with any strides, `(n,k):(lda,sa)`",
+        ),
+        (
+            "(n,k):(k,1)",
+            &[48, 2],
+            "with any strides, `(n,k):(lda,sa)`",
+        ),
+        (
+            "(m,n,k):(x,y,1)",
+            &[84, 14, 2],
+            "with any strides, `(m,n,k):(x,y,sa)`",
+        ),
+    ] {
+        let told = told(text, given);
+        assert!(told.ends_with(&format!(": {copy} {spec}")), "{told}");
+    }
+    let few = told("(m,k):(lda,1)", &[1]);
+    assert!(
+        few.ends_with("takes (m,k):(lda,1): give 2, one of each axis"),
+        "{few}"
     );
     assert_eq!(bound("(n):(1)", FIVE, &[1]).unwrap().0.elems(), 6);
 }
@@ -116,8 +154,8 @@ fn bad_strides_are_refused() {
     let refused = bind(&kernel.semantics.operands[0], &[0, 1], &mut env).unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "`a` has strides (0,1) for 5x7: strides must be positive: give a copy that repeats nothing \
-         (`.contiguous()`), or build a kernel of a spec that says so, `(m,k):(0,1)`"
+        "`a` has strides (0,1) for 5x7: strides must be positive: give a copy that repeats \
+         nothing, or build a kernel of a spec that says so, `(m,k):(0,1)`"
     );
     assert!(bound("(m,k):(lda,1)", FIVE, &[i64::MAX, 1]).is_err());
 }

@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used)]
 
 use tilewright_bundle::{DType, Sha256Hex, TunedDevice, TunedPoint};
-use tilewright_fixture::{GEMM, bundle, bundle_of, choice, gemm_kernel, picky_gemm, table, tuned};
+use tilewright_fixture::{
+    GEMM, assume, bundle, bundle_of, choice, gemm_kernel, picky_gemm, table, tuned,
+};
 
 use super::*;
 use crate::device::Device;
@@ -60,7 +62,7 @@ fn what_is_passed_over_has_its_reason() {
     let asked = "asked: 4x5x16 a:(17,1) b:(17,1) d:(5,1), on emulator (4 SMs)";
     assert_eq!(lines[1], asked, "{text}");
     let chosen = "chosen: gemm_f32@plain-2 (untuned): the bundle has no tuning table of the \
-                  function: the first kernel of the bundle that fits";
+                  function: the first kernel that fits, the most special first";
     assert_eq!(lines[2], chosen, "{text}");
     let picky = "refused: gemm_f32@picky-1: it assumes lda % 8 == 0, and lda is 17";
     assert!(lines[3].starts_with(picky), "{text}");
@@ -238,6 +240,70 @@ fn a_problem_is_asked_about_as_tensors_are() {
     );
 }
 
+/// Of an operand without elements strides say nothing.
+#[test]
+fn an_extent_of_zero_is_told_once() {
+    let bundle = bundle();
+    let kernel = bundle.kernel("gemm_f32@plain-2").unwrap();
+    let problem = Problem::new(4, 5, 0);
+    let problem = problem.row_major("a", 0).row_major("b", 0);
+    let problem = problem.row_major("d", 5);
+    let refusals = Request::of_problem(kernel, &problem).unwrap_err();
+    let told: Vec<String> = refusals.iter().map(ToString::to_string).collect();
+    assert_eq!(told, ["k is 0; 1 to 2147483647 is allowed"]);
+    let runtime = Runtime::new(bundle, Device::emulator());
+    let picked = runtime.pick(&Query::gemm(), &problem, &[]).map(|_| ());
+    let told = picked.unwrap_err().to_string();
+    assert_eq!(told.matches("k is 0").count(), 1, "{told}");
+    assert!(told.contains("gemm_f32_tn@hopper-1: k is 0"), "{told}");
+    let mut request = gemm(DType::F32, 16);
+    for (operand, rows) in request.operands.iter_mut().zip([4, 5]) {
+        operand.tensor.place = Extents::new([(rows, 1), (0, 1)]);
+    }
+    let text = explained_of(&runtime, "gemm", &request).to_string();
+    assert_eq!(text.matches("k is 0").count(), 1, "{text}");
+}
+
+/// Several reasons are told at once.
+#[test]
+fn every_disagreement_of_operands_is_told() {
+    let mut request = gemm(DType::F16, 16);
+    request.operands[1].tensor.dtype = DType::S32;
+    request.operands[2].tensor.place = Extents::new([(2, 10), (2, 5), (5, 1)]);
+    let text = explained("gemm", &request);
+    let float = "(PyTorch's `.float()` makes it so)";
+    for part in [
+        format!("its a is f32, not f16 {float}, and its b is f32, not s32, and"),
+        "its d is (m,n):(rsd,csd), and what is given has 3 axes; where the first ones lie without \
+         gaps, d.reshape(-1, d.shape[-1]) does"
+            .to_owned(),
+    ] {
+        assert!(text.contains(&part), "{text}");
+    }
+}
+
+/// Rows before elements that may lie anywhere, and wide accesses before narrow ones, whatever the
+/// kernels' names.
+#[test]
+fn without_a_table_the_most_special_kernel_is_taken() {
+    let mut any = gemm_kernel("gemm_f32@a-1");
+    any.assumptions = vec![assume("m <= 4096")];
+    let mut narrow = picky_gemm("gemm_f32@b-1");
+    narrow.assumptions.pop();
+    let wide = picky_gemm("gemm_f32@c-1");
+    let bundle = bundle_of([any, narrow, wide].map(|kernel| (kernel, GEMM)));
+    let runtime = Runtime::new(bundle, Device::emulator());
+    let told = explained_of(&runtime, "gemm", &gemm(DType::F32, 16));
+    assert_eq!(told.chosen.as_ref().unwrap().kernel, "gemm_f32@c-1");
+    let text = told.to_string();
+    for line in [
+        "fits: gemm_f32@a-1: it is for elements that lie further apart",
+        "fits: gemm_f32@b-1: it asks for less alignment",
+    ] {
+        assert!(text.contains(line), "{text}");
+    }
+}
+
 #[test]
 fn a_gpu_that_is_not_here_has_its_own_choice() {
     let bundle = bundle();
@@ -259,7 +325,7 @@ fn a_gpu_that_is_not_here_has_its_own_choice() {
     let text = told(&alone).to_string();
     let none = "chosen: none: every kernel of the function refuses";
     assert!(text.contains(none), "{text}");
-    let has_none = "plain-2: it runs by its machine code alone, which is for no device, as it \
+    let has_none = "hopper-1: it runs by its machine code alone, which is for no device, as it \
                     has none";
     assert!(text.contains(has_none), "{text}");
     let json = serde_json::to_value(told(&alone)).unwrap();

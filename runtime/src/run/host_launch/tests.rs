@@ -110,4 +110,12 @@ fn overlap_alignment_and_size_are_judged_by_the_hosts_addresses() {
         text.contains("needs 56 bytes from its offset; the buffer has 55"),
         "{text}"
     );
+    // What lies behind a buffer that is too short is none of its.
+    let mut before = placed("d", 0x1008 - 20, [(3, 5), (4, 1)]);
+    before.bytes = Some(20);
+    let text = refused(vec![s(), before]);
+    assert!(
+        text.contains("the buffer has 20") && !text.contains("shares memory"),
+        "{text}"
+    );
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use tilewright_bundle::{Assumption, DType, Kernel, Operand, OperandLayout, Role};
+use tilewright_fixture::gemm_kernel;
 
 use crate::error::Refusal;
 use crate::launch::fit::fit;
@@ -54,4 +55,75 @@ fn padded_rows_and_batches_stay_apart() {
     // The batches of one row after another that overlap on purpose still do.
     let shared = told([75, 75]);
     assert!(shared[1].contains(": pad sa to 80, or"), "{shared:?}");
+}
+
+/// A kernel that assumes this as well.
+fn assuming(mut kernel: Kernel, text: &str) -> Kernel {
+    kernel.assumptions = vec![Assumption::Expr {
+        expr: text.parse().unwrap(),
+        reason: "a tile holds it".to_owned(),
+    }];
+    kernel.resolve().unwrap();
+    kernel
+}
+
+fn first_refusal(kernel: &Kernel, problem: &Problem) -> String {
+    let refused = fit(kernel, problem, &DeviceInfo::of_capability(90)).unwrap_err();
+    refused[0].to_string()
+}
+
+#[test]
+fn passes_are_told_of_rows_alone() {
+    let rows = assuming(batched(), "k <= 64");
+    let problem = Problem::of([("z", 1), ("m", 4), ("k", 65)]);
+    let problem = problem.with_strides("a", [260, 65, 1]);
+    let problem = problem.with_strides("d", [260, 65, 1]);
+    let told = first_refusal(&rows, &problem);
+    assert!(
+        told.ends_with("along k or with `scheduler: { passes: many }`"),
+        "{told}"
+    );
+    let product = assuming(gemm_kernel("gemm_f32@x-1"), "n <= 64");
+    let problem = Problem::new(4, 65, 8).row_major("a", 8).row_major("b", 8);
+    let told = first_refusal(&product, &problem.row_major("d", 65));
+    assert!(
+        told.ends_with(
+            "of a spec with a longer cta_tile along n (at most 256), or compute what folds along \
+             n in a kernel behind it"
+        ),
+        "{told}"
+    );
+}
+
+#[test]
+fn all_operands_of_an_extent_are_named() {
+    let mut kernel = gemm_kernel("gemm_f32@x-1");
+    for (at, text) in [(0, "(m,k):(k,1)"), (1, "(n,k):(k,1)")] {
+        kernel.semantics.operands[at].layout = text.parse().unwrap();
+    }
+    for launch in &mut kernel.launches {
+        launch
+            .params
+            .retain(|param| !param.name.starts_with("rs") && !param.name.starts_with("cs"));
+    }
+    let kernel = assuming(kernel, "k % 8 == 0");
+    let problem = Problem::new(4, 5, 60).row_major("a", 60).row_major("b", 60);
+    let told = first_refusal(&kernel, &problem.row_major("d", 5));
+    let both = "name the strides of `a` and `b` in the spec, `(m,k):(lda,1)` and \
+                `(n,k):(ldb,1)`, and pad these to 64, or build";
+    assert!(told.contains(both), "{told}");
+}
+
+/// A stride that is refused is no reason to leave an assumption for later.
+#[test]
+fn layouts_and_assumptions_are_told_at_once() {
+    let mut kernel = batched();
+    kernel.semantics.operands[1].layout = "(z,m,k):(m * k,k,1)".parse().unwrap();
+    kernel.resolve().unwrap();
+    let problem = Problem::of([("z", 3), ("m", 70), ("k", 64)]);
+    let problem = problem.with_strides("a", [70 * 75, 75, 1]);
+    let problem = problem.with_strides("d", [70 * 65, 65, 1]);
+    let refused = fit(&kernel, &problem, &DeviceInfo::of_capability(90)).unwrap_err();
+    let kinds: Vec<_> = refused.iter().map(Refusal::kind).collect();
+    assert_eq!(kinds, ["layout", "assumption", "assumption"], "{refused:?}");
 }

@@ -75,7 +75,9 @@ pub use device::{Arg, Buffer, Device, LoadedKernel};
 #[cfg(feature = "emulator")]
 pub use emulated::EmulatorSettings;
 pub use error::{Error, Fault, FoundBy, LineProblem, Reason, RecordsError, Refusal, Work};
-pub use launch::fit::{Fit, Launch, LaunchReport, View, alignment_bytes, fit, prepare};
+pub use launch::fit::{
+    Fit, Launch, LaunchReport, View, alignment_bytes, fit, prepare, stride_multiples,
+};
 pub use launch::info::{Backend, DeviceInfo, POISON};
 pub use launch::layout::{Extents, Matrix, dense_strides};
 pub use launch::minimal_strides::{tightest, without_gaps};

@@ -60,6 +60,10 @@ pub(crate) fn open(
         Some(file) => signed_by(file)?,
         None => Policy::Unsigned,
     };
+    // A bundle that is not there is told before a driver that is not. What takes time takes no
+    // other thread's.
+    let bundle = py.detach(|| policy.open(&path));
+    let bundle = bundle.map_err(|error| raised(runtime::Error::from(error)))?;
     let (device, name) = match device.split_once(':') {
         None if device == "emulator" => {
             let settings = EmulatorSettings {
@@ -77,11 +81,10 @@ pub(crate) fn open(
         }
         _ => return Err(unknown_device(device)),
     };
-    // What takes time takes no other thread's.
     let opened = py.detach(|| {
         let is_gpu = matches!(device, Device::Cuda(_));
         let _current = is_gpu.then(Current::kept).transpose()?;
-        Runtime::open_with(&path, device, &policy)?.with_options(&options)
+        Runtime::new(bundle, device).with_options(&options)
     });
     Ok(PyBundle {
         runtime: Arc::new(opened.map_err(raised)?),
@@ -191,6 +194,12 @@ impl PyBundle {
         &self.path
     }
 
+    /// SHA-256 of all that it holds.
+    #[getter]
+    fn hash(&self) -> String {
+        self.runtime.bundle().hash().to_string()
+    }
+
     /// The device: `cuda:0`, `emulator`.
     #[getter]
     fn device(&self) -> &str {
@@ -238,7 +247,7 @@ impl PyBundle {
     }
 
     /// The kernel to use for tensors: of those that a word means and that take tensors of these
-    /// types, the one that the bundle's tables choose, else the first that fits.
+    /// types, the one that the bundle's tables choose, else the most special that fits.
     #[pyo3(signature = (word, *, promises=None, **tensors_and_scalars))]
     fn pick(
         &self,
@@ -253,7 +262,7 @@ impl PyBundle {
     }
 
     /// What `pick` picks for tensors and by which rule, the row of a tuning table or the order of
-    /// the bundle, and why each other kernel of the function is not picked, as lines to be read.
+    /// kernels, and why each other kernel of the function is not picked, as lines to be read.
     /// Nothing is counted.
     #[pyo3(signature = (word, *, promises=None, **tensors_and_scalars))]
     fn explain(

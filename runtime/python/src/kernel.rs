@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use tilewright_runtime::bundle::{Kernel, Operand, PackedOrder};
 use tilewright_runtime::cuda::Current;
-use tilewright_runtime::{Device, Runtime, alignment_bytes};
+use tilewright_runtime::{Device, Runtime, alignment_bytes, stride_multiples};
 
 use crate::failure::raised;
 use crate::launch::PyLaunch;
@@ -29,6 +29,8 @@ pub(crate) struct PyOperand {
     stride: Vec<String>,
     /// Extents as the layout has them: `["m", "k"]`.
     shape: Vec<String>,
+    /// What the stride of each axis is a multiple of, in elements, where the layout names it.
+    multiple: Vec<i64>,
     /// What the first element's address is a multiple of, in bytes.
     alignment: u32,
     /// The input whose place it may take.
@@ -86,6 +88,7 @@ impl PyOperand {
             layout: operand.layout.text().to_owned(),
             shape: shape.map(|extent| extent.text().to_owned()).collect(),
             stride: stride.map(|stride| stride.text().to_owned()).collect(),
+            multiple: stride_multiples(kernel, operand),
             alignment: alignment_bytes(kernel, operand),
             over: operand.over.clone(),
             packed: operand.packed.as_ref().map(PyOrder::of),

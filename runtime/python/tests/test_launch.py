@@ -284,6 +284,11 @@ def test_every_element_of_a_packed_operand_is_where_its_order_says(bundle):
     assert (packed.tensor == whole[rows, columns]).all()
 
 
+def test_a_bundle_that_is_not_there_is_told_before_a_driver_that_is_not(tmp_path):
+    with pytest.raises(tilewright.BundleError, match="addnorm.zp: there is no bundle of this name"):
+        tilewright.open(tmp_path / "addnorm.zp")
+
+
 def test_a_bundle_may_have_to_be_signed(tmp_path):
     kept = Path(__file__).parents[3] / "runtime/bundle/tests/data/format_2"
     key = kept / "key.pub"

@@ -70,6 +70,18 @@ def test_extents_that_no_tensor_says_are_arguments(bundle):
         packed(a, held, 300)
 
 
+def test_rows_of_outputs_are_padded_where_every_kernel_wants_it(bundle):
+    packed = operator(bundle, "gemm_sm90_bf16_packed", name="tilewright_test::packed")
+    a = torch.randint(-3, 4, (9, 72)).bfloat16()
+    b = torch.randint(-3, 4, (41, 72)).bfloat16()
+    held = tilewright.pack(packed.kernel, "b", b)
+    d = packed(a, held, 41)
+    assert d.shape == (9, 41) and d.stride() == (48, 1) and torch.equal(d, a @ b.T)
+    torch.library.opcheck(packed.overload, (a, held, 41))
+    compiled = torch.compile(packed, fullgraph=True, dynamic=True, backend="aot_eager")
+    assert torch.equal(compiled(a, held, 41), d)
+
+
 def test_elements_two_to_a_byte_are_bytes(bundle):
     wide = operator(bundle, "dequantize", name="tilewright_test::dequantize")
     w = torch.randint(-8, 8, (3, 5, 128))
@@ -116,8 +128,12 @@ def test_errors_are_those_of_a_direct_call(bundle, product):
     assert str(direct.value).split(": ", 1)[1] in str(raised.value)
     with pytest.raises(tilewright.Refused, match="its a is f32, not f64"):
         product(a.double(), b)
-    with pytest.raises(tilewright.Error, match="`a` has 1 axes; the kernel takes"):
+    with pytest.raises(tilewright.Error, match="`a` has 1 axis; the kernel takes"):
         product(a[0], b)
+    flat = r"`b` has 3 axes; the kernel takes \(n,k\):.* b\.reshape\(-1, b\.shape\[-1\]\) does"
+    both = "`a` has 1 axis; .*, and " + flat
+    with pytest.raises(tilewright.Error, match=both + ", and `b` has elements of torch.float64"):
+        product(a[0], b[None].double())
     with pytest.raises(Exception, match="axis 1 of `b` has another number of elements than k"):
         torch.compile(product, fullgraph=True, backend="eager")(a, b)
 
@@ -181,10 +197,12 @@ def test_choices_are_remembered_and_bounded(bundle):
 
 def test_names_and_words_are_judged(bundle, product, path):
     assert operator(bundle, "gemm_simt_f32", name="tilewright_test::product") is product
-    with pytest.raises(tilewright.Error, match="is an operator of another function or bundle"):
+    with pytest.raises(tilewright.Error, match="is an operator of another function, bundle"):
         operator(bundle, "copy", name="tilewright_test::product")
-    other = tilewright.open(path, device="emulator")
-    with pytest.raises(tilewright.Error, match="is an operator of another function or bundle"):
+    again = tilewright.open(path, device="emulator")
+    assert operator(again, "gemm_simt_f32", name="tilewright_test::product") is product
+    other = tilewright.open(path, device="emulator", sms=2)
+    with pytest.raises(tilewright.Error, match="give another name, `name='namespace::product'`"):
         operator(other, "gemm_simt_f32", name="tilewright_test::product")
     with pytest.raises(tilewright.Error, match="'gemm' means 3 functions: "):
         operator(bundle, "gemm")

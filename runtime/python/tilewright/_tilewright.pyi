@@ -51,6 +51,8 @@ class Operand:
     """Extents as the layout has them: `["m", "k"]`."""
     stride: List[str]
     """Strides as the layout has them: `["lda", "1"]`."""
+    multiple: List[int]
+    """What the stride of each axis is a multiple of, in elements, where the layout names it."""
     alignment: int
     """What the first element's address is a multiple of, in bytes."""
     over: Optional[str]
@@ -135,6 +137,8 @@ class Bundle:
 
     kernels: List[Kernel]
     path: Path
+    hash: str
+    """SHA-256 of all that it holds."""
     device: str
     device_info: Dict[str, Any]
     ptxas: Optional[str]
@@ -156,7 +160,7 @@ class Bundle:
     ) -> Kernel:
         """The kernel to use for tensors: of those that a word means (a spec's word or name, or the
         beginning of a function's hash) and that take tensors of these types, the one that the
-        bundle's tables choose, else the first that fits."""
+        bundle's tables choose, else the most special that fits."""
     def explain(
         self,
         word: str,
@@ -165,7 +169,7 @@ class Bundle:
         **tensors_and_scalars: Any,
     ) -> str:
         """What `pick` picks for tensors and by which rule, the row of a tuning table or the order
-        of the bundle, and why each other kernel of the function is not picked, as lines to be read.
+        of kernels, and why each other kernel of the function is not picked, as lines to be read.
         Nothing is counted."""
     def counters(self) -> Counters:
         """What the bundle's kernels have done since it was opened, as numbers: a copy."""

@@ -18,7 +18,7 @@ import torch
 
 from ._tilewright import Bundle, Error, Kernel
 from .packing import pack, unpack
-from .torch import DTYPES, Operator, operator
+from .torch import DTYPES, Operator, is_same, operator
 
 __all__ = ["Linear", "replace"]
 
@@ -180,8 +180,9 @@ _bundles: List[Bundle] = []
 
 
 def _number(bundle: Bundle) -> int:
-    """Of each bundle another number, since operators are named for the whole process."""
-    known = [at for at, one in enumerate(_bundles) if one is bundle]
+    """Of each bundle another number, since operators are named for the whole process; of one that
+    is opened again the same."""
+    known = [at for at, one in enumerate(_bundles) if is_same(one, bundle)]
     if not known:
         _bundles.append(bundle)
     return known[0] if known else len(_bundles) - 1

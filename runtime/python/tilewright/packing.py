@@ -54,9 +54,10 @@ def _order(kernel: Kernel, operand: str, axes: int, shape: Tuple[int, ...]) -> O
         layout = found[0].layout
         raise Error(f"`{operand}` of {kernel.id} is not packed: it is taken as it lies, {layout}")
     if axes != len(order.shape):
+        needs = "1 axis" if len(order.shape) == 1 else f"{len(order.shape)} axes"
         raise Error(
-            f"`{operand}` of {kernel.id} has {len(order.shape)} axes, {found[0].layout}; the "
-            f"tensor has the shape {shape}"
+            f"`{operand}` of {kernel.id} has {needs}, {found[0].layout}; the tensor has the shape "
+            f"{shape}"
         )
     return order
 

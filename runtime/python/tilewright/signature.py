@@ -21,6 +21,7 @@ class Signature:
 
     Attributes:
         kernel: a kernel of the function.
+        alike: all of them, which say what strides may be; by default that one.
         tensors: operands that are arguments, in their order.
         written: names of those that are written.
         places: of outputs that take the place of an argument, the argument's name.
@@ -29,9 +30,16 @@ class Signature:
         extents: extents that no tensor says, which are arguments.
     """
 
-    def __init__(self, kernel: Kernel, in_place: bool = True) -> None:
+    def __init__(
+        self, kernel: Kernel, in_place: bool = True, alike: Sequence[Kernel] = ()
+    ) -> None:
         self.kernel = kernel
         operands = kernel.operands
+        taking = [one.operands for one in alike if one.runs_here] or [operands]
+        self._multiples = {
+            operand.name: [min(all) for all in zip(*(like[at].multiple for like in taking))]
+            for at, operand in enumerate(operands)
+        }
         self.places: Dict[str, str] = {}
         if in_place:
             self.places = {one.name: one.over for one in operands if one.over is not None}
@@ -58,18 +66,27 @@ class Signature:
     ) -> Dict[str, Any]:
         """Values of all extents, by the shapes of arguments and the extents among them."""
         known: Dict[str, Any] = {**self.kernel.constants, **extents}
+        wrong = self.wrong_axes(shapes)
+        if wrong:
+            raise Error(", and ".join(wrong))
         for one in self.tensors:
-            shape = shapes[one.name]
             if one.packed is not None:
                 continue
-            if len(shape) != len(one.shape):
-                raise Error(
-                    f"`{one.name}` has {len(shape)} axes; the kernel takes {one.layout}"
-                )
-            for axis, (text, extent) in enumerate(zip(one.shape, shape)):
+            for axis, (text, extent) in enumerate(zip(one.shape, shapes[one.name])):
                 if text.isidentifier():
                     known.setdefault(text, extent * _together(one, axis))
         return known
+
+    def wrong_axes(self, shapes: Mapping[str, Sequence[Any]]) -> List[str]:
+        """The arguments that have another number of axes than their operands, each with a way out
+        where there is one."""
+        return [
+            f"`{one.name}` has {_axes(has)}; the kernel takes {one.layout}"
+            f"{_flattened(one.name, len(one.shape), has)}"
+            for one in self.tensors
+            for has in [len(shapes[one.name])]
+            if one.packed is None and has != len(one.shape)
+        ]
 
     def disagreements(
         self, shapes: Mapping[str, Sequence[Any]], known: Mapping[str, Any]
@@ -88,20 +105,38 @@ class Signature:
     def placed(
         self, one: Operand, known: Mapping[str, Any], **functions: Callable[..., Any]
     ) -> Tuple[List[Any], List[Any]]:
-        """Shape and strides of a result without gaps, its axis of stride 1 innermost, in entries of
-        an array."""
+        """Shape and strides of a result, its axis of stride 1 innermost, in entries of an array:
+        without gaps, but where its layout names a stride and every kernel wants a multiple."""
         shape = [
             value(text, known, **functions) // _together(one, axis)
             for axis, text in enumerate(one.shape)
         ]
         inner_first = lambda axis: (one.stride[axis] != "1", -axis)
         strides, step = [1] * len(shape), 1
-        for axis in sorted(range(len(shape)), key=inner_first):
+        for place, axis in enumerate(sorted(range(len(shape)), key=inner_first)):
             fixed = one.stride[axis]
             is_known = fixed != "1" and all(name in known for name in _names(fixed))
-            strides[axis] = value(fixed, known, **functions) if is_known else step
+            by = self._multiples[one.name][axis] // PER_BYTE.get(one.dtype, 1)
+            if is_known:
+                strides[axis] = value(fixed, known, **functions)
+            elif by > 1 and place > 0:
+                strides[axis] = (step + (by - 1)) // by * by
+            else:
+                strides[axis] = step
             step = strides[axis] * shape[axis]
         return shape, strides
+
+
+def _axes(count: int) -> str:
+    return "1 axis" if count == 1 else f"{count} axes"
+
+
+def _flattened(name: str, needs: int, has: int) -> str:
+    """What makes so many axes of more, of arrays as of tensors."""
+    if needs == 0 or has <= needs:
+        return ""
+    kept = "".join(f", {name}.shape[{axis}]" for axis in range(1 - needs, 0))
+    return f"; where the first ones lie without gaps, {name}.reshape(-1{kept}) does"
 
 
 def _number(dtype: str) -> str:

@@ -1,9 +1,10 @@
 """Functions of a bundle as custom operators of PyTorch.
 
 `operator` makes one of a function: inputs and scalars go in, outputs come back, allocated without
-gaps. It has a schema and a fake kernel, so that `torch.compile(fullgraph=True)`, its CUDA graphs
-and `torch.export` take it as they take PyTorch's own, runs on the current stream, and passes
-`torch.library.opcheck`. On a bundle opened on the emulator it takes tensors of the CPU.
+gaps, or with rows padded to the multiple that every kernel of the function wants. It has a schema
+and a fake kernel, so that `torch.compile(fullgraph=True)`, its CUDA graphs and `torch.export` take
+it as they take PyTorch's own, runs on the current stream, and passes `torch.library.opcheck`. On a
+bundle opened on the emulator it takes tensors of the CPU.
 
 >>> import torch
 >>> product = operator(bundle, "gemm_simt_f32", name="tilewright::doc_product")
@@ -83,11 +84,11 @@ class Operator:
         self.name, self.kernel, self._word = name, kernel, word
         self._bundle, self._promises = bundle, list(promises)
         self._identity = (kernel.function, in_place, tuple(promises))
-        self._signature = Signature(kernel, in_place)
+        alike = [one for one in bundle.kernels if one.function == kernel.function]
+        self._signature = Signature(kernel, in_place, alike)
         self._names = self._signature.names
         self._tensors = [one.name for one in self._signature.tensors]
         self._chosen: Dict[Any, Kernel] = {}
-        alike = [one for one in bundle.kernels if one.function == kernel.function]
         self._aligned = max(one.alignment for like in alike for one in like.operands)
         self._lock = threading.Lock()
         self.schema = _schema(self._signature)
@@ -139,6 +140,9 @@ class Operator:
         signature = self._signature
         tensors = {name: values[name] for name in self._tensors}
         shapes = {name: tensor.shape for name, tensor in tensors.items()}
+        wrong = signature.wrong_axes(shapes)
+        if wrong:
+            raise Error(", and ".join(wrong + _wrong_types(signature.tensors, tensors)))
         known = signature.environment(shapes, {name: values[name] for name in signature.extents})
         if is_fake:
             for holds, told in signature.disagreements(shapes, known):
@@ -170,6 +174,12 @@ class Operator:
             self._chosen[looks, extents] = found
         return found
 
+    def _reopened(self, bundle: Bundle) -> None:
+        """Goes on with a bundle that was opened again where the first one was lost."""
+        with self._lock:
+            self._bundle = bundle
+            self._chosen.clear()
+
     def _alignment(self, address: int) -> int:
         """The power of two that an address is a multiple of, as far as a kernel minds."""
         return min(address & -address, self._aligned)
@@ -177,6 +187,14 @@ class Operator:
 
 _made: Dict[str, Tuple[Bundle, Operator]] = {}
 _making = threading.Lock()
+
+
+def is_same(one: Bundle, other: Bundle) -> bool:
+    """Whether two are one bundle on one device, opened once or twice."""
+    return one is other or (
+        (one.hash, one.device) == (other.hash, other.device)
+        and one.device_info == other.device_info
+    )
 
 
 def operator(
@@ -193,7 +211,8 @@ def operator(
         bundle: an open bundle; it stays open as long as the process.
         word: names one function: a spec's word or name, or the beginning of a function's hash.
         name: `namespace::name`; by default `tilewright::` and the name of the function's first
-            spec. The same call again gives the same operator.
+            spec. The same call again gives the same operator, also of a bundle that was opened
+            again on the same device.
         in_place: an output that may take the place of an input (`over`) does, and that input is an
             argument that is written; otherwise it is one more result.
         promises: what the kernels cannot check and the caller confirms.
@@ -207,16 +226,21 @@ def operator(
     if not re.fullmatch(r"[A-Za-z_]\w*::[A-Za-z_]\w*", name):
         raise Error(f"{name!r} is no operator's name; one is `namespace::name`")
     with _making:
-        opened, known = _made.get(name, (None, None))
-        if known is None:
-            known = Operator(bundle, word, kernel, name, in_place, promises)
+        if name not in _made:
+            made = Operator(bundle, word, kernel, name, in_place, promises)
+            _made[name] = (bundle, made)
+            return made
+        opened, known = _made[name]
+        identity = (kernel.function, in_place, tuple(promises))
+        if known._identity != identity or not is_same(opened, bundle):
+            own = name.partition("::")[2]
+            raise Error(
+                f"{name!r} is an operator of another function, bundle or device, or of other "
+                f"promises; give another name, `name='namespace::{own}'`"
+            )
+        if opened.is_lost:
+            known._reopened(bundle)
             _made[name] = (bundle, known)
-        elif opened is not bundle or known._identity != (
-            kernel.function,
-            in_place,
-            tuple(promises),
-        ):
-            raise Error(f"{name!r} is an operator of another function or bundle; give another name")
     return known
 
 
@@ -247,6 +271,17 @@ def _returned(results: List[torch.Tensor]) -> Any:
 def _typed(one: Operand, tensor: torch.Tensor) -> Any:
     """A tensor as its operand's elements: PyTorch has bytes of those of four bits."""
     return Typed(tensor, one.dtype) if one.dtype in PER_BYTE else tensor
+
+
+def _wrong_types(operands: List[Operand], tensors: Dict[str, torch.Tensor]) -> List[str]:
+    """The arguments whose elements are of another type; those of bits alone are the kernel's to
+    judge."""
+    wanted = [(one, DTYPES.get(one.dtype)) for one in operands]
+    return [
+        f"`{one.name}` has elements of {tensors[one.name].dtype}; the kernel takes {one.dtype}"
+        for one, dtype in wanted
+        if dtype != tensors[one.name].dtype and (one.dtype == "bf16" or one.dtype[0] != "b")
+    ]
 
 
 def _dtype(

@@ -33,6 +33,7 @@ use crate::launch::problem::{Problem, constants, has_no_output};
 use crate::launch::reorder;
 use crate::launch::tensor_map::strides_fit;
 use values::{integers, sizes, tensor_maps, workspace};
+pub use way_out::stride_multiples;
 use way_out::{found, way_out};
 
 /// A kernel that takes a problem: names bound, operands with extents.

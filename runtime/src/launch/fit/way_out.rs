@@ -1,9 +1,12 @@
 //! What to do where an assumption of a kernel does not hold: another number, or another kernel.
 
-use tilewright_bundle::{Assumption, Condition, Env, Expr, Kernel, Name, NameKind, Operand};
+use tilewright_bundle::{
+    Assumption, Condition, Env, Expr, Kernel, Name, NameKind, Operand, ParamValue,
+};
 use tilewright_formula::form::Form;
 
 use crate::launch::layout::named_strides;
+use crate::launch::tensor_map::TENSOR_UNIT_BYTES;
 
 const BUILD: &str = "build a kernel that does not assume it";
 /// Columns of a product's tile at most (PTX ISA, wgmma: N is 256 at most).
@@ -179,6 +182,35 @@ impl Inner {
             span: self.span.checked_add((extent - 1).checked_mul(stride)?)?,
         })
     }
+}
+
+/// What the stride of each axis of an operand has to be a multiple of, in elements: as assumptions
+/// and tensor maps say where the layout has a name for it, 1 elsewhere.
+pub fn stride_multiples(kernel: &Kernel, operand: &Operand) -> Vec<i64> {
+    let of_axis = |stride: &Expr| {
+        let name = stride.single_name();
+        let name = name.filter(|name| kernel.names.kind(*name) == Some(NameKind::Stride));
+        name.map_or(1, |name| {
+            multiple(kernel, name).max(mapped_multiple(kernel, operand, name))
+        })
+    };
+    operand.layout.stride.iter().map(of_axis).collect()
+}
+
+/// Elements of as many bytes as the strides of tensor maps are multiples of, where one of them has
+/// that as a stride.
+fn mapped_multiple(kernel: &Kernel, operand: &Operand, name: Name) -> i64 {
+    let params = kernel.launches.iter().flat_map(|launch| &launch.params);
+    let strides = params.flat_map(|param| match &param.value {
+        ParamValue::TensorMap(map) if map.operand == operand.name => map.strides.as_slice(),
+        _ => &[],
+    });
+    let is_mapped = strides
+        .into_iter()
+        .any(|stride| stride.single_name() == Some(name));
+    let (bytes, per_byte) = (operand.dtype.bytes().max(1), operand.dtype.per_byte());
+    let elems = i64::from(TENSOR_UNIT_BYTES / bytes) * i64::from(per_byte);
+    if is_mapped { elems.max(1) } else { 1 }
 }
 
 /// What a stride has to be a multiple of: the largest number that an assumption names; they are

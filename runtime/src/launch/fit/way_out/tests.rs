@@ -5,7 +5,7 @@ use tilewright_bundle::{Assumption, DType, Kernel, Operand, OperandLayout, Role}
 use tilewright_fixture::gemm_kernel;
 
 use crate::error::Refusal;
-use crate::launch::fit::fit;
+use crate::launch::fit::{fit, stride_multiples};
 use crate::launch::info::DeviceInfo;
 use crate::launch::problem::Problem;
 
@@ -48,6 +48,11 @@ fn padded_rows_and_batches_stay_apart() {
         both[1].contains("and sa is 5250 (copies of 16 bytes): pad sa to 5600, or"),
         "{both:?}"
     );
+    let multiples = |at: usize| {
+        let kernel = batched();
+        stride_multiples(&kernel, &kernel.semantics.operands[at])
+    };
+    assert_eq!([multiples(0), multiples(1)], [vec![8, 8, 1], vec![1, 1, 1]]);
     // Batches that are far apart already stay where they are.
     let alone = told([8000, 75]);
     assert_eq!(alone.len(), 1);

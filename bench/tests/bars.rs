@@ -72,8 +72,8 @@ fn head() -> String {
          with the peer's own autotuning as well: for the\nsums of 32x8192 torch.compile took \
          4.75 us in one run and 11.56 in another.\n\nRows of every `.jsonl` file of this folder \
          count that are sustained, of a kernel of `ptx.lock`, and beside cuBLASLt (PyTorch's \
-         `scaled_mm` among it), torch.compile or cuMemcpy, but not those of these files\n(`bench/tests/bars.rs` draws the picture and \
-         writes this page):\n\n{}\n\n",
+         `scaled_mm` among it), torch.compile or cuMemcpy, but not those of these files\n\
+         (`bench/tests/bars.rs` draws the picture and writes this page):\n\n{}\n\n",
         kinds.join("\n")
     )
 }

@@ -141,9 +141,11 @@ fn options(args: &Emulate) -> Vec<Options> {
     let schedules = args.schedules.0.iter();
     let options = schedules.map(|one| {
         let usual = one.options(sanitize);
+        // One warp may spend all that is given.
+        let of_warp = args.budget.unwrap_or(0).max(usual.instructions_per_warp);
         Options {
             instructions_total: args.budget.unwrap_or(USUAL_BUDGET),
-            instructions_per_warp: args.budget.unwrap_or(usual.instructions_per_warp),
+            instructions_per_warp: of_warp,
             tensor_cores: args.tensor_cores.map(|rules| rules.0),
             ..usual
         }

@@ -50,7 +50,8 @@ fn unknown_opcodes_modifiers_and_directives() {
         ),
         (
             "mul.f32 %r1, %r2, 3;",
-            "mul.f32: a whole number is given where .f32 takes a float: write it as one, 0f… or 1.0",
+            "mul.f32: a whole number is given where .f32 takes a float: write it as one, 0f… or \
+             1.0",
         ),
         (
             "add.u32 %r1, %r2, 0f3F800000;",

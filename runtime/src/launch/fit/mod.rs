@@ -116,28 +116,7 @@ pub fn fit(kernel: &Kernel, problem: &Problem, device: &DeviceInfo) -> Result<Fi
             is_empty: true,
         });
     }
-    let mut operands = Vec::new();
-    for operand in &kernel.semantics.operands {
-        let Some(given) = reorder::strides(operand, problem, &env) else {
-            refusals.push(Refusal::NoStrides {
-                operand: operand.name.clone(),
-            });
-            continue;
-        };
-        // What is refused gives no name a value.
-        let mut bound = env;
-        match bind(operand, &given, &mut bound) {
-            Ok(extents) => {
-                env = bound;
-                if operand.role.is_written() && !extents.is_injective() {
-                    let problem = "elements of an output share an address";
-                    refusals.push(strides_refused(operand, &extents, problem));
-                }
-                operands.push(extents);
-            }
-            Err(refusal) => refusals.push(refusal),
-        }
-    }
+    let operands = bound(kernel, problem, &mut env, &mut refusals);
     assumptions(kernel, problem, &env, &mut refusals);
     if !refusals.is_empty() {
         return Err(refusals);
@@ -166,6 +145,38 @@ pub fn fit(kernel: &Kernel, problem: &Problem, device: &DeviceInfo) -> Result<Fi
     } else {
         Err(refusals)
     }
+}
+
+/// Where the operands lie, their names bound in `env`, as far as none is refused.
+fn bound(
+    kernel: &Kernel,
+    problem: &Problem,
+    env: &mut Env,
+    refusals: &mut Vec<Refusal>,
+) -> Vec<Extents> {
+    let mut operands = Vec::new();
+    for operand in &kernel.semantics.operands {
+        let Some(given) = reorder::strides(operand, problem, env) else {
+            refusals.push(Refusal::NoStrides {
+                operand: operand.name.clone(),
+            });
+            continue;
+        };
+        // What is refused gives no name a value.
+        let mut bound = *env;
+        match bind(operand, &given, &mut bound) {
+            Ok(extents) => {
+                *env = bound;
+                if operand.role.is_written() && !extents.is_injective() {
+                    let problem = "elements of an output share an address";
+                    refusals.push(strides_refused(operand, &extents, problem));
+                }
+                operands.push(extents);
+            }
+            Err(refusal) => refusals.push(refusal),
+        }
+    }
+    operands
 }
 
 /// A refusal of each confirmed promise that the kernel does not know.

@@ -1,12 +1,12 @@
 //! How fast each class of kernels is beside its peer: the picture of README.
 //!
 //! In: rows, and the ids of the kernels that are shipped, as `ptx.lock` has them. Those rows count
-//! that are sustained, of one of these kernels, and beside cuBLASLt, torch.compile or memcpy. Out:
-//! a plot with a bar for each class: the geometric mean over its problems of the peer's time over
-//! ours, and a line from the least to the most. Of several rows of a kernel on a problem that one
-//! counts whose ratio is in the middle, of two the lower, whatever the day, run or card; of several
-//! kernels of one function on a problem the fastest; of cuBLASLt's default and the fastest of its
-//! candidates the faster.
+//! that are sustained, of one of these kernels, and beside cuBLASLt, whose kernel PyTorch's
+//! `scaled_mm` is as well, torch.compile or memcpy. Out: a plot with a bar for each class: the
+//! geometric mean over its problems of the peer's time over ours, and a line from the least to the
+//! most. Of several rows of a kernel on a problem that one counts whose ratio is in the middle, of
+//! two the lower, whatever the day, run or card; of several kernels of one function on a problem
+//! the fastest; of cuBLASLt's default and the fastest of its candidates the faster.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -30,7 +30,9 @@ impl Peer {
     fn of(row: &Row) -> Option<Peer> {
         let peer = row.peer.to_lowercase();
         let default = peer.ends_with(", default");
-        if peer.starts_with("cublaslt") && !default {
+        // `scaled_mm` of PyTorch is cuBLASLt's kernel.
+        let is_lt = peer.starts_with("cublaslt") || peer.starts_with("torch scaled_mm");
+        if is_lt && !default {
             Some(Peer::CublasLt)
         } else if peer.starts_with("torch.compile") {
             Some(Peer::TorchCompile)
@@ -150,6 +152,9 @@ fn class(row: &Row) -> String {
     let family = row.family.replace('_', " ");
     if row.family == "copy" {
         return "copies".to_owned();
+    }
+    if row.family == "scaled_gemm" {
+        return "fp8 with scales by blocks".to_owned();
     }
     if row.family != "gemm" {
         return family;

@@ -68,12 +68,20 @@ struct Types {
     a: Option<String>,
 }
 
+/// Elements of a block along n and k that has a scale of its own.
+const SCALED_BLOCK: u64 = 128;
+
 /// A problem: extents and strides. Rows of before strides were written have none of these.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 struct Extents {
     m: u64,
     n: u64,
     k: u64,
+    /// Blocks of [`SCALED_BLOCK`] elements along n and k, of products with scales by blocks.
+    #[serde(default)]
+    h: u64,
+    #[serde(default)]
+    g: u64,
     #[serde(default)]
     strides: BTreeMap<String, Vec<i64>>,
 }
@@ -93,8 +101,12 @@ impl Extents {
 
 impl Row {
     fn problem(&self) -> String {
-        let Extents { m, n, k, .. } = &self.problem;
+        let Extents { m, n, k, h, g, .. } = &self.problem;
         let leading = self.problem.leading();
+        if self.family == "scaled_gemm" {
+            let (n, k) = (h * SCALED_BLOCK, g * SCALED_BLOCK);
+            return format!("{m}x{n}x{k}{leading}");
+        }
         if self.family == "copy" {
             format!("{m}x{n}{leading}")
         } else {

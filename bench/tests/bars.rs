@@ -71,9 +71,9 @@ fn head() -> String {
          5%, so do rows of one problem on other pages, of other runs. Problems of 2 to 5 us vary \
          with the peer's own autotuning as well: for the\nsums of 32x8192 torch.compile took \
          4.75 us in one run and 11.56 in another.\n\nRows of every `.jsonl` file of this folder \
-         count that are sustained, of a kernel of `ptx.lock`, and beside cuBLASLt, torch.compile \
-         or cuMemcpy, but not those of these files\n(`bench/tests/bars.rs` draws the picture and \
-         writes this page):\n\n{}\n\n",
+         count that are sustained, of a kernel of `ptx.lock`, and beside cuBLASLt (PyTorch's \
+         `scaled_mm` among it), torch.compile or cuMemcpy, but not those of these files\n\
+         (`bench/tests/bars.rs` draws the picture and writes this page):\n\n{}\n\n",
         kinds.join("\n")
     )
 }
@@ -134,13 +134,16 @@ fn of_a_problem_the_fastest_kernel_counts_and_of_a_kernel_the_median() {
         row("gemm_sm90_x@2", 21, 1.0, 9.0, "cuBLASLt none, default"),
         row("gemm_sm90_x@2", 21, 1.0, 9.0, "before: something"),
         row("gemm_x@2", 21, 8.0, 0.625, BEST),
+        row("scaled_x@1", 21, 8.0, 0.5, "torch scaled_mm 1x128, 128x128")
+            .replace(r#""family":"gemm""#, r#""family":"scaled_gemm""#),
+        row("scaled_x@1", 21, 8.0, 0.25, "DeepGEMM fp8_gemm_nt"),
         // Another function on the same problem, where the default is faster than all candidates.
         row("gemm_sm90_x_packed@1", 21, 2.0, 1.5, BEST),
         // No kernel that is shipped, of a spec that is.
         row("gemm_sm90_x@0", 21, 0.5, 8.0, BEST),
     ];
     let lock = "# llvm\ngemm_sm90_x@1 a\ngemm_sm90_x@2 b\ngemm_sm90_x_wide@2 c\n\
-                gemm_sm90_x_packed@1 d\ngemm_x@2 e\n";
+                gemm_sm90_x_packed@1 d\ngemm_x@2 e\nscaled_x@1 f\n";
     let shipped = shipped(lock);
     let table = markdown(&rows.join("\n"), &shipped).unwrap();
     let of_three = "| 1.100 | 3 rows, 0.500 to 1.200 | 4.20 | gemm_sm90_x@1 | 2026-11-24 |";
@@ -157,7 +160,8 @@ fn of_a_problem_the_fastest_kernel_counts_and_of_a_kernel_the_median() {
         said.trim(),
         "bf16 products beside cuBLASLt, the fastest of its default and candidates: 1.17 of 2 \
          problems, 1.10 to 1.25. bf16 products, mma.sync beside cuBLASLt, the fastest of its \
-         default and candidates: 0.62 of 1 problem, 0.62 to 0.62"
+         default and candidates: 0.62 of 1 problem, 0.62 to 0.62. fp8 with scales by blocks beside \
+         cuBLASLt, the fastest of its default and candidates: 0.50 of 1 problem, 0.50 to 0.50"
     );
 }
 

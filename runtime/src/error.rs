@@ -9,6 +9,7 @@ mod records;
 mod refusal;
 mod reason;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -85,8 +86,10 @@ pub enum Error {
     NothingFits {
         /// What is wanted: a word whose default formula it is, or a function.
         wanted: String,
-        /// Each kernel with all of its refusals.
+        /// Each kernel with all of its refusals, those of the same ones together.
         skips: Vec<String>,
+        /// How many there are, by [`kind`](Refusal::kind) of their first refusal.
+        kinds: BTreeMap<&'static str, u64>,
     },
     /// The bundle has no kernel of functions that a program was compiled for: it is another one.
     #[error(

@@ -7,7 +7,8 @@
 //! | WARN | code is refused and another kernel takes over, or machine code and the PTX does |
 //! | WARN | an entry of the PTX cache is not used |
 //! | INFO | a bundle is opened; a kernel is loaded, or not kept; a kernel had its first launch |
-//! | DEBUG | a kernel is refused for a problem; another one takes over; scratch memory is made |
+//! | DEBUG | a kernel is refused for a problem; no kernel takes one; scratch memory is made |
+//! | DEBUG | a kernel that a table names is passed over |
 //! | TRACE | a launch |
 //!
 //! Where nobody listens an event is one load and a comparison; none of them allocates.

@@ -98,6 +98,16 @@ impl Architecture {
         self.least
     }
 
+    /// Its number: 80 of `sm_80`.
+    pub(crate) fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Whether text for it may use what not every later architecture has.
+    pub(crate) fn has_own(&self) -> bool {
+        self.features != Features::Common
+    }
+
     /// Whether machine code for it can be made of PTX for `target`.
     pub fn runs(&self, target: &Architecture) -> bool {
         match target.features {

@@ -114,8 +114,8 @@ finding_ids! {
          that is waited for twice, or bytes that are expected and never copied.";
     /// The instruction or recursion budget ran out, or only loops that nothing can end are left.
     NoProgress = "no_progress", Error,
-        "Look at the loop it names. If it ends by itself, raise the number of instructions a warp \
-         may execute.";
+        "Look at the loop it names. If it ends by itself, allow more instructions: \
+         `tilewright emulate --budget N`, or `instructions_per_warp` of the options.";
     /// A lane executes a collective whose mask does not name it, or masks disagree.
     SyncMask = "sync_mask", Error,
         "Name each lane that comes here in the mask, and no other.";

@@ -22,11 +22,13 @@ mod wgmma;
 mod wmma;
 mod video;
 mod link;
+mod least;
 mod operands;
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+use crate::architecture::Architecture;
 use crate::counters::InstClass;
 use crate::finding::Space;
 use crate::inst::{Address, Exec, PredSrc, Reg, Src};
@@ -34,9 +36,12 @@ use crate::lexer::Literal;
 use crate::module::Function;
 use crate::operand::Operand;
 use crate::types::{Ty, TypeSet};
+use least::Need;
 
 pub(crate) use link::link;
-pub(crate) use operands::{literal_bits, to_dst, to_pred_dst, to_pred_src, to_src};
+pub(crate) use operands::{
+    literal_bits, to_dst, to_pred_dst, to_pred_src, to_src, to_wider_dst, to_wider_src,
+};
 
 /// What decoding gives; the opcode is prepended to the message.
 pub(crate) type Decoded<T> = Result<T, String>;
@@ -65,6 +70,8 @@ pub(crate) struct Form {
     pub(crate) spec: &'static Spec,
     mods: Vec<&'static str>,
     types: Vec<Ty>,
+    /// What it needs of `.target`.
+    need: Option<Need>,
 }
 
 fn rows() -> &'static HashMap<&'static str, &'static Spec> {
@@ -95,6 +102,7 @@ impl Form {
             spec,
             mods: Vec::new(),
             types: Vec::new(),
+            need: None,
         };
         let mut used = vec![false; spec.groups.len()];
         for modifier in rest.split('.').skip(1) {
@@ -112,7 +120,13 @@ impl Form {
                 .map_or(String::new(), |set| set.names());
             return Err(format!("{opcode} needs a type: one of {wanted}"));
         }
+        form.need = least::need(&form);
         Ok(form)
+    }
+
+    /// What of `.target` it needs that a text for that one has not.
+    pub(crate) fn lacks(&self, target: &Architecture) -> Option<Need> {
+        self.need.filter(|need| !need.allows(target))
     }
 
     /// The class to count under: arithmetic on floats is the floats', whatever row it shares.
@@ -225,7 +239,15 @@ impl<'a> Decoder<'_, 'a> {
 
     /// The destination register for a value of `bits`; the value is cut to them.
     pub(crate) fn dst(&self, index: usize, bits: u32) -> Decoded<Reg> {
-        to_dst(self.operand(index)?, bits)
+        match self.takes_wider() {
+            true => to_wider_dst(self.operand(index)?, bits),
+            false => to_dst(self.operand(index)?, bits),
+        }
+    }
+
+    /// Whether registers may be wider than the types.
+    fn takes_wider(&self) -> bool {
+        operands::WIDER.contains(&self.form.spec.base)
     }
 
     /// A destination that is kept at the register's own width.
@@ -245,7 +267,10 @@ impl<'a> Decoder<'_, 'a> {
 
     /// A source of a type.
     pub(crate) fn src(&self, index: usize, ty: Ty) -> Decoded<Src> {
-        to_src(self.operand(index)?, ty)
+        match self.takes_wider() {
+            true => to_wider_src(self.operand(index)?, ty),
+            false => to_src(self.operand(index)?, ty),
+        }
     }
 
     pub(crate) fn pred_dst(&self, index: usize) -> Decoded<u32> {

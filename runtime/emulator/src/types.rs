@@ -105,6 +105,11 @@ impl Ty {
         )
     }
 
+    /// Whether it is a number without a fraction: of bits alone nothing is known.
+    pub(crate) fn is_integer(self) -> bool {
+        self.is_signed() || matches!(self, Ty::U8 | Ty::U16 | Ty::U32 | Ty::U64 | Ty::U16x2)
+    }
+
     pub(crate) fn is_float(self) -> bool {
         use Ty::*;
         matches!(

@@ -222,7 +222,7 @@ pub enum Refusal {
         way_out: String,
     },
     /// An address is not aligned enough.
-    #[error("`{operand}` is at address {address:#x}; a multiple of {needs} is needed")]
+    #[error("`{operand}` {}; a multiple of {needs} is needed", place(*address))]
     Alignment {
         /// The operand.
         operand: String,
@@ -413,6 +413,15 @@ pub(crate) fn cast(needs: bundle::DType, has: &str) -> &'static str {
         (bundle::DType::S32, "s64") => " (PyTorch's `.int()` makes it so)",
         (bundle::DType::F32, "bf16" | "f16") => " (PyTorch's `.float()` makes it so)",
         _ => "",
+    }
+}
+
+/// Where an operand lies: processes have no memory in the first page, so that what is below its end
+/// is counted from the start of a buffer or slice, which suits every kernel.
+fn place(address: u64) -> String {
+    match address {
+        0..0x1000 => format!("begins {address} bytes behind the start of its memory"),
+        _ => format!("is at address {address:#x}"),
     }
 }
 

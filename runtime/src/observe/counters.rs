@@ -62,7 +62,8 @@ pub struct KernelCounters {
 pub struct Counters {
     /// By kernel, those that were loaded.
     pub kernels: BTreeMap<String, KernelCounters>,
-    /// How often kernels were passed over, by [`Refusal::kind`](crate::Refusal::kind).
+    /// How often kernels were passed over, by [`Refusal::kind`](crate::Refusal::kind), also where
+    /// none was left.
     pub skipped: BTreeMap<&'static str, u64>,
     /// How often another kernel took over from one that a tuning table names, or from one whose
     /// code was refused.
@@ -254,8 +255,9 @@ impl Tally {
 
     /// Counts a request that no kernel takes, and says so to whoever listens.
     pub fn heed<T>(&self, chosen: Result<T, Error>) -> Result<T, Error> {
-        if let Err(error @ Error::NothingFits { wanted, .. }) = &chosen {
+        if let Err(error @ Error::NothingFits { wanted, kinds, .. }) = &chosen {
             add(&self.unfit, 1);
+            self.skip(kinds);
             events::unfit(wanted, error);
         }
         chosen

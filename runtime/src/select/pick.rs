@@ -220,12 +220,17 @@ pub struct Pick<'a> {
 impl Pick<'_> {
     /// The skips counted by the kind of their first refusal.
     pub fn counts(&self) -> SkipCounts {
-        let mut counts = SkipCounts::new();
-        for refusal in self.skips.iter().filter_map(|s| s.refusals.first()) {
-            *counts.entry(refusal.kind()).or_default() += 1;
-        }
-        counts
+        by_kind(&self.skips)
     }
+}
+
+/// Skips counted by the kind of their first refusal.
+fn by_kind(skips: &[Skip]) -> SkipCounts {
+    let mut counts = SkipCounts::new();
+    for refusal in skips.iter().filter_map(|skip| skip.refusals.first()) {
+        *counts.entry(refusal.kind()).or_default() += 1;
+    }
+    counts
 }
 
 /// The first kernel of a bundle that answers `query` and takes `problem` on a device.
@@ -293,6 +298,7 @@ fn none_like(all: &[&Kernel], query: &Query) -> Error {
                 "its {word} kernels have {}",
                 types_of(&of_function).join(", ")
             )],
+            kinds: SkipCounts::new(),
         };
     }
     let functions = first_of_each(all.iter().copied());
@@ -309,6 +315,7 @@ fn none_like(all: &[&Kernel], query: &Query) -> Error {
     Error::NothingFits {
         wanted: format!("{}{}", query.wanted.short(), query.types()),
         skips: vec![skip],
+        kinds: SkipCounts::new(),
     }
 }
 
@@ -368,6 +375,7 @@ fn first_that_fits<'a>(
     Err(Error::NothingFits {
         wanted: wanted.to_owned(),
         skips: told(&skips),
+        kinds: by_kind(&skips),
     })
 }
 

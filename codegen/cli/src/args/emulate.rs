@@ -21,11 +21,11 @@ pub struct Emulate {
     /// round-robin/late,reverse/early,random:7/random:7
     #[arg(long, value_name = "N|LIST", default_value = "4")]
     pub schedules: Schedules,
-    /// Instructions of warps that a launch may execute under one schedule; what needs more is
-    /// `no_progress`. A core executes some millions a second
-    #[arg(long, value_name = "N", default_value_t = 1_000_000_000,
-          value_parser = clap::value_parser!(u64).range(1..))]
-    pub budget: u64,
+    /// Instructions of warps that a launch may execute under one schedule, all by one warp if need
+    /// be; what needs more is `no_progress`. By default 1000000000, and 10000000 by one warp. A
+    /// core executes some millions a second
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub budget: Option<u64>,
     /// Whose tensor cores sum, such as sm_90; without it those of the PTX's own .target. Only
     /// sm_90's are proved to give the hardware's bits
     #[arg(long, value_name = "ARCH")]

@@ -132,14 +132,23 @@ fn draw(path: &Path, cases: &[Case], schedules: &[Options]) -> Result<(), Failur
     Ok(())
 }
 
+/// Instructions of warps that a launch may execute where nobody says how many.
+const USUAL_BUDGET: u64 = 1_000_000_000;
+
 /// The schedules as options; only the first one is traced and profiled.
 fn options(args: &Emulate) -> Vec<Options> {
     let sanitize = args.sanitize.sanitize();
     let schedules = args.schedules.0.iter();
-    let options = schedules.map(|one| Options {
-        instructions_total: args.budget,
-        tensor_cores: args.tensor_cores.map(|rules| rules.0),
-        ..one.options(sanitize)
+    let options = schedules.map(|one| {
+        let usual = one.options(sanitize);
+        // One warp may spend all that is given.
+        let of_warp = args.budget.unwrap_or(0).max(usual.instructions_per_warp);
+        Options {
+            instructions_total: args.budget.unwrap_or(USUAL_BUDGET),
+            instructions_per_warp: of_warp,
+            tensor_cores: args.tensor_cores.map(|rules| rules.0),
+            ..usual
+        }
     });
     let mut options: Vec<Options> = options.collect();
     if let Some(first) = options.first_mut() {

@@ -131,7 +131,16 @@ fn keys_are_made_once_and_told_apart() {
     let folder = Folder::new();
     let (key, public) = (folder.at("key"), folder.at("key.pub"));
     let text = fs::read_to_string(&key).unwrap();
-    folder.run(&["keygen", &key]).expect(2);
+    let again = folder.run(&["keygen", &key]).expect(2);
+    let there =
+        "key.pub: the file is there, and was left as it is: name another key, or remove both";
+    assert!(again.stderr.contains(there), "{}", again.stderr);
+    let bundle = folder.at("copy");
+    let nowhere = folder
+        .run(&["sign", &bundle, "--key", &folder.at("nokey")])
+        .expect(2);
+    let no_key = "nokey: there is no such key: name another file, or make one with";
+    assert!(nowhere.stderr.contains(no_key), "{}", nowhere.stderr);
     assert_eq!(fs::read_to_string(&key).unwrap(), text);
     #[cfg(unix)]
     {

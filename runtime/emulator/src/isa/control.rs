@@ -1,7 +1,7 @@
 //! Branches, calls and what does nothing here.
 
 use super::integer::lanes;
-use super::{Decoded, Decoder, to_src};
+use super::{Decoded, Decoder, to_wider_src};
 use crate::inst::{Actual, Call, Exec, LaneFn, Lanes, Src};
 use crate::lexer::Literal;
 use crate::operand::Operand;
@@ -40,7 +40,7 @@ fn actual(operand: Operand<'_>, result: bool) -> Decoded<Actual> {
             offset: 0,
             negate: false,
         } if result => Actual::Result(reg),
-        operand if !result => Actual::Value(to_src(operand, Ty::B8)?),
+        operand if !result => Actual::Value(to_wider_src(operand, Ty::B8)?),
         other => return Err(format!("unsupported result: {}", other.describe())),
     })
 }

@@ -1,7 +1,7 @@
 //! Moves, loads, stores and address conversions.
 
 use super::integer::{ZERO, lanes};
-use super::{Decoded, Decoder, to_dst, to_pred_dst, to_src};
+use super::{Decoded, Decoder, to_dst, to_pred_dst, to_src, to_wider_dst, to_wider_src};
 use crate::finding::Space;
 use crate::inst::{
     Access, AccessSpace, Address, Exec, LaneFn, Lanes, Order, PredOp, PredSrc, Reg, Scope, Src,
@@ -218,7 +218,7 @@ pub(super) fn ld(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
             offset: 0,
             negate: false,
         } if reg.width >= ty.bits() => Ok(Some(reg)),
-        operand => to_dst(operand, ty.bits()).map(Some),
+        operand => to_wider_dst(operand, ty.bits()).map(Some),
     };
     let dst: Decoded<_> = operands.into_iter().map(place).collect();
     let sign_bits = if ty.is_signed() { ty.bits() } else { 0 };
@@ -236,7 +236,7 @@ pub(super) fn st(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
     }
     let src: Decoded<_> = operands
         .into_iter()
-        .map(|operand| to_src(operand, ty))
+        .map(|operand| to_wider_src(operand, ty))
         .collect();
     Ok(Exec::Store { access, src: src? })
 }

@@ -7,7 +7,22 @@ use crate::module::FUNCTION_WINDOW;
 use crate::operand::Operand;
 use crate::types::Ty;
 
+/// Bases whose registers may be wider than their types (ISA 9.4.1).
+pub(super) const WIDER: [&str; 4] = ["ld", "ldu", "st", "cvt"];
+
+/// A destination register as wide as the result.
 pub(crate) fn to_dst(operand: Operand<'_>, bits: u32) -> Decoded<Reg> {
+    match operand {
+        Operand::Reg { reg, .. } if reg.width > bits.max(8) => Err(format!(
+            "destination register has {} bits, the result {bits}",
+            reg.width
+        )),
+        operand => to_wider_dst(operand, bits),
+    }
+}
+
+/// A destination register that may be wider.
+pub(crate) fn to_wider_dst(operand: Operand<'_>, bits: u32) -> Decoded<Reg> {
     match operand {
         Operand::Reg {
             reg,
@@ -28,7 +43,20 @@ pub(crate) fn to_dst(operand: Operand<'_>, bits: u32) -> Decoded<Reg> {
     }
 }
 
+/// A source as wide as its type.
 pub(crate) fn to_src(operand: Operand<'_>, ty: Ty) -> Decoded<Src> {
+    match operand {
+        Operand::Reg { reg, .. } if reg.width > ty.bits().max(8) => Err(format!(
+            "source register has {} bits, .{} less",
+            reg.width,
+            ty.name()
+        )),
+        operand => to_wider_src(operand, ty),
+    }
+}
+
+/// A source whose register may be wider than its type.
+pub(crate) fn to_wider_src(operand: Operand<'_>, ty: Ty) -> Decoded<Src> {
     match operand {
         Operand::Reg {
             reg,
@@ -57,7 +85,20 @@ pub(crate) fn to_src(operand: Operand<'_>, ty: Ty) -> Decoded<Src> {
             _ => Err("unsupported offset of a register".to_owned()),
         },
         Operand::Reg { .. } => Err("unsupported operand: register with a sign".to_owned()),
-        Operand::Literal(value) => Ok(Src::Imm(literal_bits(value, ty))),
+        Operand::Literal(value) => {
+            let is_whole = matches!(value, Literal::Int(_));
+            match (is_whole, ty.is_float(), ty.is_integer()) {
+                (true, true, _) => Err(format!(
+                    "a whole number is given where .{} takes a float: write it as one, 0f… or 1.0",
+                    ty.name()
+                )),
+                (false, _, true) => Err(format!(
+                    "a float is given where .{} takes a whole number",
+                    ty.name()
+                )),
+                _ => Ok(Src::Imm(literal_bits(value, ty))),
+            }
+        }
         Operand::Special(special) => Ok(Src::Special(special)),
         Operand::Variable { base, offset, .. } => Ok(offset_src(base, offset)),
         Operand::Function(id) => Ok(Src::Imm(FUNCTION_WINDOW + 16 * u64::from(id))),

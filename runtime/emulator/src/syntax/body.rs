@@ -146,7 +146,17 @@ impl<'a> Parser<'a> {
             function: &mut self.builder.function,
         };
         let class = form.class();
-        let decoded = decoder.decode();
+        let lacks = self
+            .architecture
+            .as_ref()
+            .and_then(|target| form.lacks(target));
+        let decoded = match lacks {
+            Some(need) => Err(format!(
+                "it needs {need}; the text is for {}",
+                self.module.target
+            )),
+            None => decoder.decode(),
+        };
         let operands = self.note_registers();
         match decoded {
             Ok(exec) => {

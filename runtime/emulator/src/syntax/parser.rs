@@ -81,6 +81,8 @@ pub(crate) struct Parser<'a> {
     pub(crate) externals: Vec<External<'a>>,
     function_of: HashMap<&'a str, u32>,
     has_address_size: bool,
+    /// That of the last `.target`.
+    pub(crate) architecture: Option<Architecture>,
     errors: Vec<ParseError>,
 }
 
@@ -101,6 +103,7 @@ pub(crate) fn parse(text: &str) -> Result<Module, ParseErrors> {
         externals: Vec::new(),
         function_of: HashMap::new(),
         has_address_size: false,
+        architecture: None,
         errors: Vec::new(),
     };
     if text.len() > MAX_TEXT_BYTES {
@@ -261,7 +264,8 @@ impl<'a> Parser<'a> {
     /// `.target sm_90a, debug`, first behind `.version`, and again where code is for less.
     fn target(&mut self) -> Parsed<()> {
         let target = self.word("an architecture")?;
-        if Architecture::named(target).is_none() {
+        let architecture = Architecture::named(target);
+        if architecture.is_none() {
             return Err(format!(
                 "unsupported .target {target}: an architecture such as sm_80 or sm_90a, at most \
                  sm_121"
@@ -271,6 +275,7 @@ impl<'a> Parser<'a> {
             return Err(".target does not stand before all else but .version".to_owned());
         }
         self.module.target = target.to_owned();
+        self.architecture = architecture;
         while self.lexer.eat(b',') {
             self.word("a target option")?;
         }

@@ -198,7 +198,10 @@ fn setmaxnreg_goes_the_way_it_says() {
         block: 128,
         shared: 0,
     };
-    let text = |body: &str| module(0, "", body).replace(".visible .entry k()", ENTRY);
+    let text = |body: &str| {
+        let own = module(0, "", body).replace(".target sm_90", ".target sm_90a");
+        own.replace(".visible .entry k()", ENTRY)
+    };
     const ENTRY: &str = ".visible .entry k() .maxnreg 128";
     let ids = |body: &str| launch(&text(body), &shape, &[], &Options::default()).ids();
     assert_eq!(ids("setmaxnreg.dec.sync.aligned.u32 40;"), [""; 0]);

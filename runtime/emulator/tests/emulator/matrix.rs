@@ -237,7 +237,7 @@ fn products_of_small_integers_are_exact() {
 #[test]
 fn double_products() {
     let body = "cvt.rn.f64.u32 %rd10, %r1; cvt.rn.f64.u32 %rd11, %r2;
-        mov.u64 %rd12, 0d0000000000000000;
+        mov.b64 %rd12, 0d0000000000000000;
         mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%rd13, %rd14}, {%rd10}, {%rd11},
             {%rd12, %rd12};
         add.f64 %rd13, %rd13, %rd14; mov.u64 %rd0, %rd13;";

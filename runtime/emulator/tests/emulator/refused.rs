@@ -40,6 +40,23 @@ fn unknown_opcodes_modifiers_and_directives() {
             "add.u64 %rd1, %rd2, %r3;",
             "add.u64: source register has 32 bits, .u64 more",
         ),
+        (
+            "mad.lo.u32 %rd1, %r1, %r2, %r3;",
+            "mad.lo.u32: destination register has 64 bits, the result 32",
+        ),
+        (
+            "add.u32 %r1, %rd2, %r3;",
+            "add.u32: source register has 64 bits, .u32 less",
+        ),
+        (
+            "mul.f32 %r1, %r2, 3;",
+            "mul.f32: a whole number is given where .f32 takes a float: write it as one, 0f… or \
+             1.0",
+        ),
+        (
+            "add.u32 %r1, %r2, 0f3F800000;",
+            "add.u32: a float is given where .u32 takes a whole number",
+        ),
         ("add.u32 %r1, %r99, 1;", "register %r99 is not declared"),
         ("bra NOWHERE;", "label NOWHERE is not defined"),
         (
@@ -178,6 +195,54 @@ fn what_ptxas_refuses_of_a_whole_text_is_refused() {
     let want = "4:17: entry k has 49153 bytes of static shared memory, at most 49152: declare it \
                 .extern, with its size given at launch";
     assert_eq!(got, [want]);
+}
+
+/// What an architecture lacks is refused where it stands, as ptxas does.
+#[test]
+fn instructions_of_other_architectures_are_refused() {
+    let of = |target: &str, body: &str| {
+        let text = super::kernel::module(0, "", body);
+        problems_of(&text.replace(".target sm_90", &format!(".target {target}")))
+    };
+    let cases = [
+        ("sm_90", "wgmma.fence.sync.aligned;", "sm_90a"),
+        ("sm_100a", "wgmma.fence.sync.aligned;", "sm_90a"),
+        (
+            "sm_90",
+            "setmaxnreg.inc.sync.aligned.u32 96;",
+            "sm_90a or a later one with its suffix",
+        ),
+        (
+            "sm_80",
+            "ld.relaxed.cluster.global.u32 %r1, [%rd1];",
+            "sm_90 or later",
+        ),
+        ("sm_80", "griddepcontrol.wait;", "sm_90 or later"),
+        ("sm_80", "fence.proxy.async;", "sm_90 or later"),
+        ("sm_75", "cp.async.wait_all;", "sm_80 or later"),
+        (
+            "sm_70",
+            "movmatrix.sync.aligned.m8n8.trans.b16 %r1, %r2;",
+            "sm_75 or later",
+        ),
+    ];
+    for (target, body, needs) in cases {
+        let opcode = body.split([' ', ';']).next().unwrap();
+        let want = format!("8:1: {opcode}: it needs .target {needs}; the text is for {target}");
+        assert_eq!(of(target, body), [want]);
+    }
+    assert_eq!(of("sm_90a", "wgmma.fence.sync.aligned;"), [""; 0]);
+    // A second target is for what follows.
+    let entry = |name: &str| format!(".visible .entry {name}() {{ griddepcontrol.wait; ret; }}\n");
+    let both = [
+        ".version 8.0\n.target sm_90\n.address_size 64\n",
+        &entry("a"),
+        ".target sm_80\n",
+        &entry("b"),
+    ];
+    let got = problems_of(&both.concat());
+    assert_eq!(got.len(), 1, "{got:?}");
+    assert!(got[0].starts_with("6:"), "{got:?}");
 }
 
 #[test]

@@ -255,6 +255,8 @@ fn an_extent_of_zero_is_told_once() {
     let picked = runtime.pick(&Query::gemm(), &problem, &[]).map(|_| ());
     let told = picked.unwrap_err().to_string();
     assert_eq!(told.matches("k is 0").count(), 1, "{told}");
+    let counters = runtime.counters();
+    assert_eq!((counters.unfit, counters.skipped["extent"]), (1, 3));
     assert!(told.contains("gemm_f32_tn@hopper-1: k is 0"), "{told}");
     let mut request = gemm(DType::F32, 16);
     for (operand, rows) in request.operands.iter_mut().zip([4, 5]) {

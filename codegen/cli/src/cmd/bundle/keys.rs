@@ -1,7 +1,8 @@
 //! Keys as files, who must have signed a bundle, and `bundle keygen` and `bundle sign`.
 
+use std::fmt::Display;
 use std::fs::{File, OpenOptions};
-use std::io::{Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use tilewright_bundle::{KeyError, Policy, PublicKey, SigningKey};
@@ -42,7 +43,14 @@ fn no_key(file: &Path, error: &KeyError) -> Failure {
 }
 
 fn text_of(path: &Path) -> Result<String, Failure> {
-    let failed = |error| Failure::io(path.display(), &error);
+    let failed = |error: io::Error| match error.kind() {
+        ErrorKind::NotFound => Failure::CouldNotRun(format!(
+            "{0}: there is no such key: name another file, or make one with `tilewright bundle \
+             keygen KEY`, which writes KEY and KEY.pub",
+            path.display()
+        )),
+        _ => Failure::io(path.display(), &error),
+    };
     let mut text = String::new();
     let file = File::open(path).map_err(failed)?;
     file.take(MOST_BYTES)
@@ -61,7 +69,7 @@ pub fn keygen(args: &Keygen) -> Outcome {
     public.push(".pub");
     if Path::new(&public).exists() {
         let public = Path::new(&public).display();
-        return Err(Failure::CouldNotRun(format!("{public}: File exists")));
+        return Err(Failure::CouldNotRun(there(&public)));
     }
     write_new(&args.output, &key.to_pem(), 0o600)?;
     write_new(Path::new(&public), &key.public().to_pem(), 0o644)?;
@@ -84,7 +92,15 @@ fn write_new(path: &Path, text: &str, mode: u32) -> Result<(), Failure> {
     let written = options
         .open(path)
         .and_then(|mut file| file.write_all(text.as_bytes()));
-    written.map_err(|error| Failure::io(path.display(), &error))
+    written.map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => Failure::CouldNotRun(there(&path.display())),
+        _ => Failure::io(path.display(), &error),
+    })
+}
+
+/// That a key is there already, which another one does not replace.
+fn there(file: &impl Display) -> String {
+    format!("{file}: the file is there, and was left as it is: name another key, or remove both")
 }
 
 /// Signs a bundle, in place or elsewhere.

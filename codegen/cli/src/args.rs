@@ -21,7 +21,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 pub use self::compile::{
     Build, Check, Explain, Ir, Limit, LineInfo, Pass, Plan, Points, Ptx, View,
 };
-use crate::quantity::{Bytes, Product, Scalar, Size};
+use crate::quantity::{Bytes, Scalar, Size};
+use tilewright_lab::bench::Extent;
 
 /// The last lines of `--help`.
 const EXIT_CODES: &str = "Exit codes: 0 good, 1 a negative verdict (your spec, a failed check),\n\
@@ -254,13 +255,12 @@ pub struct Bench {
     /// Only the kernel of this id, else those of this spec, else those whose id starts so
     #[arg(long, value_name = "K")]
     pub kernel: Vec<String>,
-    /// Products to measure, m by n by k or as `m=4096,n=512,k=64`, rows without gaps; behind a
-    /// colon
-    /// an order, `:TN`, `:NN`, `:NT` or `:TT`, and leading dimensions, `:lda=4104` or `:pad=8` for
-    /// multiples of so many elements, which the peer gets as well
+    /// Problems to measure, m by n by k or by name, `l=16,m=1024,n=1024,k=64`, rows without gaps;
+    /// behind a colon an order, `:TN`, `:NN`, `:NT` or `:TT`, and leading dimensions, `:lda=4104`
+    /// or `:pad=8` for multiples of so many elements, which the peer gets as well
     #[arg(long, value_name = "MxNxK[:HOW]")]
     #[arg(default_values = ["4096x4096x4096", "8192x8192x8192"])]
-    pub problem: Vec<Product>,
+    pub problem: Vec<Extent>,
     /// How much a copy moves
     #[arg(long, value_name = "BYTES", value_delimiter = ',')]
     #[arg(default_values = ["64MiB", "256MiB", "1GiB"])]

@@ -1,14 +1,10 @@
 //! Quantities as people write them on the command line and read them there: counts, sizes in bytes,
-//! extents of problems.
+//! extents by name.
 
 use std::fmt;
 use std::str::FromStr;
 
 use tilewright_bundle::DType;
-use tilewright_lab::bench::{Extent, Leading, Letters};
-
-/// Largest leading dimension, in elements.
-const MOST_LEADING: i64 = 1 << 40;
 
 /// So many of something, in words: `1 kernel`, `0 kernels`.
 pub fn counted(count: usize, noun: &str) -> String {
@@ -159,122 +155,6 @@ fn size(text: &str) -> Result<i64, String> {
     }
 }
 
-/// A number from 1.
-fn extent(text: &str) -> Result<u32, String> {
-    match text.parse::<u32>() {
-        Ok(0) => Err("sizes start at 1".to_owned()),
-        Ok(extent) => Ok(extent),
-        Err(error) => Err(format!("`{text}`: {error}")),
-    }
-}
-
-/// A product, written `4096x4096x4096` for m, n and k, or `m=4096,n=4096,k=4096`, or either with
-/// more behind a colon: `:TT` for one memory order alone, `lda=4104` for a leading dimension,
-/// `pad=8` for leading dimensions that are multiples of so many elements.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Product {
-    /// Rows of the output.
-    pub m: u32,
-    /// Columns of the output.
-    pub n: u32,
-    /// The summed extent.
-    pub k: u32,
-    /// The memory order of the factors; `None` leaves it to the kernel.
-    pub letters: Option<Letters>,
-    /// Leading dimensions; without gaps where none is said.
-    pub leading: Leading,
-}
-
-impl Product {
-    /// Where kernels are measured.
-    pub fn extent(self) -> Extent {
-        Extent {
-            m: self.m.into(),
-            n: self.n.into(),
-            k: self.k.into(),
-            letters: self.letters,
-            leading: self.leading,
-        }
-    }
-}
-
-impl FromStr for Product {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Product, String> {
-        let (extents, more) = match text.split_once(':') {
-            Some((extents, more)) => (extents, Some(more)),
-            None => (text, None),
-        };
-        let (letters, leading) = more.map_or(Ok((None, Leading::default())), laid_out)?;
-        let product = |[m, n, k]: [u32; 3]| Product {
-            m,
-            n,
-            k,
-            letters,
-            leading,
-        };
-        if extents.contains('=') {
-            return named(extents).map(product);
-        }
-        match extents.split('x').collect::<Vec<_>>()[..] {
-            [m, n, k] => Ok(product([extent(m)?, extent(n)?, extent(k)?])),
-            _ => Err("write m, n and k as 4096x4096x4096 or 4096x4096x4096:TN".to_owned()),
-        }
-    }
-}
-
-/// How the operands lie, out of `TN,lda=4104,pad=8`, in any order, each once.
-fn laid_out(text: &str) -> Result<(Option<Letters>, Leading), String> {
-    let (mut letters, mut leading) = (None, Leading::default());
-    for one in text.split(',') {
-        let Some((name, value)) = one.split_once('=') else {
-            let order = one.parse().map_err(|error| {
-                format!("{error}; strides are written lda=4104, ldb=, ldd= or pad=8")
-            })?;
-            if letters.replace(order).is_some() {
-                return Err(format!("a second order, `{one}`"));
-            }
-            continue;
-        };
-        let place = match name {
-            "lda" => &mut leading.a,
-            "ldb" => &mut leading.b,
-            "ldd" => &mut leading.d,
-            "pad" => &mut leading.pad,
-            _ => return Err(format!("`{name}` is none of lda, ldb, ldd, pad")),
-        };
-        let value: i64 = value
-            .parse()
-            .map_err(|error| format!("`{value}`: {error}"))?;
-        if !(1..=MOST_LEADING).contains(&value) {
-            return Err(format!("{name} {value}: 1 to {MOST_LEADING} elements"));
-        }
-        if place.replace(value).is_some() {
-            return Err(format!("`{name}` is given twice"));
-        }
-    }
-    Ok((letters, leading))
-}
-
-/// m, n and k out of `m=4096,n=512,k=64`, in any order, each once.
-fn named(text: &str) -> Result<[u32; 3], String> {
-    let mut found = [None; 3];
-    for one in text.split(',') {
-        let Size { name, value } = one.parse()?;
-        let at = ["m", "n", "k"].iter().position(|known| *known == name);
-        match at.and_then(|at| found.get_mut(at)) {
-            Some(place @ None) => *place = Some(extent(&value.to_string())?),
-            Some(_) => return Err(format!("`{name}` is given twice")),
-            None => return Err(format!("a product has m, n and k, but no `{name}`")),
-        }
-    }
-    match found {
-        [Some(m), Some(n), Some(k)] => Ok([m, n, k]),
-        _ => Err("a product needs m, n and k".to_owned()),
-    }
-}
-
 /// From here on a number is written with an exponent: nothing that is measured comes near it.
 const MANY: f64 = 1e12;
 
@@ -317,63 +197,6 @@ mod tests {
         ] {
             assert!(wrong.parse::<Bytes>().is_err(), "{wrong}");
         }
-    }
-
-    #[test]
-    fn products_have_three_extents() {
-        let product = |letters| {
-            Ok(Product {
-                m: 8,
-                n: 16,
-                k: 32,
-                letters,
-                leading: Leading::default(),
-            })
-        };
-        assert_eq!("8x16x32".parse(), product(None));
-        assert_eq!("8x16x32:NT".parse(), product(Some(Letters::Nt)));
-        assert_eq!("m=8,n=16,k=32".parse(), product(None));
-        assert_eq!("k=32,m=8,n=16:TT".parse(), product(Some(Letters::Tt)));
-        for wrong in [
-            "",
-            "8x16",
-            "8x16x32x1",
-            "8x0x32",
-            "8xnx32",
-            "8x16x99999999999",
-            "8x16x32:",
-            "8x16x32:TNT",
-            "8x16x32:TN,NT",
-            "8x16x32:lda=",
-            "8x16x32:lda=0",
-            "8x16x32:lds=64",
-            "8x16x32:lda=64,lda=64",
-            "8x16x32:pad=8,",
-            "8x16:TN",
-            "m=8,n=16",
-            "m=8,n=16,k=32,k=32",
-            "m=8,n=16,h=32",
-            "m=8,n=16,k=0",
-            "m=8,n=16,k",
-        ] {
-            assert!(wrong.parse::<Product>().is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn strides_of_products_are_read_and_printed() {
-        for text in [
-            "8x16x32",
-            "8x16x32:TN",
-            "8x16x32:pad=8",
-            "8x16x32:NT,lda=64,ldd=32",
-        ] {
-            let product: Product = text.parse().unwrap();
-            assert_eq!(product.extent().to_string(), text);
-        }
-        let named: Product = "m=8,n=16,k=32:pad=16,TT".parse().unwrap();
-        assert_eq!(named.leading.pad, Some(16));
-        assert_eq!(named.letters, Some(Letters::Tt));
     }
 
     #[test]

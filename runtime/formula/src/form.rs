@@ -92,8 +92,10 @@ pub struct Contraction {
     pub folds: Vec<FoldSite>,
     /// Operands that are written.
     pub outputs: Vec<usize>,
-    /// The operands, two factors and output, where there is nothing beside the sum and no mode of
-    /// batches: `d = a·b`.
+    /// The operands, two factors and output, where there is nothing beside the sum.
+    pub alone: Option<[usize; 3]>,
+    /// The same where there is one mode of rows and one of columns, and no mode of batches:
+    /// `d = a·b`.
     pub plain: Option<[usize; 3]>,
 }
 

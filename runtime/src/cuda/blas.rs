@@ -63,6 +63,23 @@ pub struct Side {
     pub leading: i64,
 }
 
+/// Products of one launch whose matrices lie a stride apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Batch {
+    /// How many.
+    pub count: i32,
+    /// Elements from one to the next, of left, right and out; 0 of what all share.
+    pub strides: [i64; 3],
+}
+
+impl Batch {
+    /// A single product.
+    pub const ONE: Batch = Batch {
+        count: 1,
+        strides: [0; 3],
+    };
+}
+
 /// A product's descriptors.
 #[derive(Debug)]
 pub struct Product {
@@ -147,6 +164,18 @@ pub(super) fn failed(call: &'static str) -> impl FnOnce(CublasError) -> Error {
     }
 }
 
+/// Sets an attribute of a matrix whose type in the manual is `T`.
+fn set_layout<T: Copy>(
+    layout: sys::cublasLtMatrixLayout_t,
+    attribute: sys::cublasLtMatrixLayoutAttribute_t,
+    value: T,
+) -> Result<(), Error> {
+    let from = std::ptr::from_ref(&value).cast();
+    // SAFETY: the layout is alive, and `size_of::<T>()` bytes are read in the call.
+    unsafe { result::set_matrix_layout_attribute(layout, attribute, from, size_of::<T>()) }
+        .map_err(failed("cublasLtMatrixLayoutSetAttribute"))
+}
+
 fn data_type(dtype: DType) -> Result<sys::cudaDataType_t, Error> {
     Ok(match dtype {
         DType::F16 => sys::cudaDataType_t::CUDA_R_16F,
@@ -215,17 +244,18 @@ impl BlasLt {
         unsafe { sys::cublasLtGetVersion() }
     }
 
-    /// Describes `out(l,r) = sum over k of left(l,k) * right(r,k)` with a column-major `out`.
+    /// Describes `out(l,r) = sum over k of left(l,k) * right(r,k)` with a column-major `out`, and
+    /// as many more as the batch has.
     ///
     /// # Errors
     /// When cuBLASLt knows no such product.
     pub fn product(
         &self,
-        left: Side,
-        right: Side,
+        [left, right]: [Side; 2],
         k: i64,
         out: (DType, i64),
         acc: DType,
+        batch: Batch,
     ) -> Result<Product, Error> {
         self.device.bind()?;
         let (compute_type, scale) = compute(left.dtype, acc)?;
@@ -265,7 +295,23 @@ impl BlasLt {
             let (rows, cols) = (rows.max(0) as u64, cols.max(0) as u64);
             made.layouts[at] = result::create_matrix_layout(types[at], rows, cols, ld)
                 .map_err(failed("cublasLtMatrixLayoutCreate"))?;
-            made.spans[at] = (cols.saturating_sub(1) * ld.max(0) as u64 + rows) * elem[at];
+            let stride = batch.strides[at].max(0);
+            let others = u64::try_from(batch.count - 1).unwrap_or(0) * stride as u64;
+            made.spans[at] = (others + cols.saturating_sub(1) * ld.max(0) as u64 + rows) * elem[at];
+            if batch != Batch::ONE {
+                use sys::cublasLtMatrixLayoutAttribute_t as Attribute;
+                let layout = made.layouts[at];
+                set_layout(
+                    layout,
+                    Attribute::CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT,
+                    batch.count,
+                )?;
+                set_layout(
+                    layout,
+                    Attribute::CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
+                    stride,
+                )?;
+            }
         }
         // The left factor is taken as (l,k), the right one as (k,r).
         let transposed = [

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 
 use super::{Device, Mode};
-use crate::quantity::Product;
+use tilewright_lab::bench::Extent;
 
 /// The last part of `tune --help`.
 const TUNING: &str = "\
@@ -13,8 +13,7 @@ The bundle is one that `build` made of specs with a `tune` section: every legal 
 For each problem every kernel that takes it is looked at for a few milliseconds; the fastest run in
 turns under load, because clocks move between looks. Those that lead are checked against f64, on
 the problem itself and on random ones, and only those that are right go on to races that halve their
-number and double their length. The last few are measured beside cuBLASLt's default and fastest
-candidate, as `bench` does. A kernel that is wrong, does not load, stops or never ends is dropped
+number and double their length. The last few are measured beside the peer, as `bench` does. A kernel that is wrong, does not load, stops or never ends is dropped
 with its reason: tuning runs in a process that is watched.
 
 What became of each kernel is a line of JSON in RECORDS.jsonl: a row as of `bench`, with `format`,
@@ -38,16 +37,16 @@ pub struct Tune {
     /// Only the kernel of this id, else those of this spec, else those whose id starts so
     #[arg(long, value_name = "K")]
     pub kernel: Vec<String>,
-    /// Problems to tune for, m by n by k or as `m=4096,n=512,k=64`, rows without gaps; behind a
-    /// colon
-    /// an order, `:TN`, `:NN`, `:NT` or `:TT`, and leading dimensions, `:lda=4104` or `:pad=8` for
-    /// multiples of so many elements. Kernels that do not take these strides are no candidates
+    /// Problems to tune for, m by n by k or by name, `l=16,m=1024,n=1024,k=64`, rows without gaps;
+    /// behind a colon an order, `:TN`, `:NN`, `:NT` or `:TT`, and leading dimensions, `:lda=4104`
+    /// or `:pad=8` for multiples of so many elements. Kernels that do not take these strides are
+    /// no candidates
     #[arg(
         long,
         value_name = "MxNxK[:HOW]",
         required_unless_present = "problems_file"
     )]
-    pub problem: Vec<Product>,
+    pub problem: Vec<Extent>,
     /// More of them from a file, one a line; `#` starts a comment
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub problems_file: Option<PathBuf>,

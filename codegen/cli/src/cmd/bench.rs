@@ -1,12 +1,12 @@
-//! `bench`: the kernels of a bundle beside their peers, memcpy and cuBLASLt.
+//! `bench`: the kernels of a bundle beside their peers, cuBLASLt and memcpy.
 //!
-//! Rows come as a table on stdout, or as JSON lines; `-o` appends them to a file of rows. What was
-//! left out is told on stderr with its reason. A row whose output broke the correctness rule makes
+//! Rows come as a table on stdout, or as JSON lines; `-o` appends each to a file of rows as soon as
+//! it is measured, so that one that is stopped loses nothing. What was left out is told on stderr with its reason. A row whose output broke the correctness rule makes
 //! the verdict negative.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tilewright_bundle::Kernel;
@@ -18,7 +18,7 @@ use crate::cmd::bundle;
 use crate::outcome::{Failure, Outcome, Verdict};
 use crate::output::{self, Kind};
 use crate::progress;
-use crate::quantity::{Bytes, Product};
+use crate::quantity::Bytes;
 use crate::terminal::{self, Table};
 
 /// Measures what was asked for.
@@ -30,9 +30,6 @@ pub fn run(args: &args::Bench) -> Outcome {
     let runtime = Runtime::new(bundle::open(&args.source)?, device);
     let kernels = bundle::choose(runtime.bundle(), &args.kernel)?;
     let rows = measure(&runtime, &kernels, args, &options(&runtime, args))?;
-    if let Some(path) = &args.output {
-        append(path, &rows)?;
-    }
     if args.json {
         terminal::print(&lines(&rows)?)?;
     } else {
@@ -104,10 +101,11 @@ fn measure(
 ) -> Result<Vec<Row>, Failure> {
     let all = || kernels.iter().copied();
     let (copies, others): (Vec<_>, Vec<_>) = all().partition(|kernel| kernel.copied().is_some());
-    let extents: Vec<Extent> = args.problem.iter().copied().map(Product::extent).collect();
+    let extents: Vec<Extent> = args.problem.clone();
     let sizes: Vec<u64> = args.sizes.iter().map(|Bytes(bytes)| *bytes).collect();
     let spinner = progress::spinner("measuring");
     let mut measured = 0usize;
+    let mut file = args.output.as_deref().map(RowFile::open).transpose()?;
     let mut report = |event: Event<'_>| match event {
         Event::Next {
             what,
@@ -115,7 +113,12 @@ fn measure(
             kernel,
             kernels,
         } => spinner.set_message(next(what, extent, (kernel, kernels), measured)),
-        Event::Row(_) => measured += 1,
+        Event::Row(row) => {
+            measured += 1;
+            if let Some(file) = &mut file {
+                file.add(row);
+            }
+        }
         Event::Skipped {
             kernel,
             extent,
@@ -138,11 +141,14 @@ fn measure(
         rows.extend(found.map_err(Failure::could_not_run)?);
     }
     progress::finish(&spinner);
-    Ok(rows)
+    match file.and_then(|file| file.failure) {
+        Some(failure) => Err(failure),
+        None => Ok(rows),
+    }
 }
 
 /// The line for what is measured next.
-fn next(what: &str, extent: Extent, (kernel, kernels): (&str, usize), measured: usize) -> String {
+fn next(what: &str, extent: &Extent, (kernel, kernels): (&str, usize), measured: usize) -> String {
     let others = match kernels {
         0 | 1 => String::new(),
         all => format!(" and {} more", all - 1),
@@ -163,21 +169,42 @@ fn lines(rows: &[Row]) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Adds rows to a file of them.
-fn append(path: &Path, rows: &[Row]) -> Result<(), Failure> {
-    output::check(path, Kind::Rows)?;
-    let failed = |error| Failure::io(path.display(), &error);
-    let mut file = OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(path)
-        .map_err(failed)?;
-    let mut text = lines(rows)?;
-    let last = std::fs::read(path).map_err(failed)?.last().copied();
-    if last.is_some_and(|byte| byte != b'\n') {
-        text.insert(0, '\n');
+/// A file that rows are added to.
+struct RowFile {
+    path: PathBuf,
+    file: File,
+    /// Why a row could not be added; none is after it.
+    failure: Option<Failure>,
+}
+
+impl RowFile {
+    fn open(path: &Path) -> Result<RowFile, Failure> {
+        output::check(path, Kind::Rows)?;
+        let failed = |error| Failure::io(path.display(), &error);
+        let file = OpenOptions::new().create(true).append(true).open(path);
+        let mut file = file.map_err(failed)?;
+        let last = std::fs::read(path).map_err(failed)?.last().copied();
+        if last.is_some_and(|byte| byte != b'\n') {
+            file.write_all(b"\n").map_err(failed)?;
+        }
+        Ok(RowFile {
+            path: path.to_owned(),
+            file,
+            failure: None,
+        })
     }
-    file.write_all(text.as_bytes()).map_err(failed)
+
+    /// Adds a row; what goes wrong is told when all are measured.
+    fn add(&mut self, row: &Row) {
+        if self.failure.is_some() {
+            return;
+        }
+        let added = lines(std::slice::from_ref(row)).and_then(|text| {
+            let written = self.file.write_all(text.as_bytes());
+            written.map_err(|error| Failure::io(self.path.display(), &error))
+        });
+        self.failure = added.err();
+    }
 }
 
 /// A row per measurement; ratios are the peer's time over ours.
@@ -192,7 +219,7 @@ fn table(rows: &[Row]) -> Table {
         let problem = &row.problem;
         table.row([
             row.kernel.clone(),
-            format!("{}x{}x{} {}", problem.m, problem.n, problem.k, row.layout),
+            format!("{} {}", problem.extents_text(), row.layout),
             problem.strides_text(),
             row.mode.text().to_owned(),
             format!("{:.2}", row.ours_us),
@@ -212,21 +239,14 @@ fn table(rows: &[Row]) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tilewright_lab::bench::Leading;
 
     #[test]
     fn problem_kernel_and_counts_are_told() {
-        let extent = Extent {
-            m: 4096,
-            n: 512,
-            k: 64,
-            letters: None,
-            leading: Leading::default(),
-        };
-        let line = next("sustained", extent, ("gemm@a", 5), 12);
+        let extent = Extent::product(4096, 512, 64);
+        let line = next("sustained", &extent, ("gemm@a", 5), 12);
         assert_eq!(line, "4096x512x64: sustained, 12 rows: gemm@a and 4 more");
         assert_eq!(
-            next("load", extent, ("gemm@a", 1), 0),
+            next("load", &extent, ("gemm@a", 1), 0),
             "4096x512x64: load, 0 rows: gemm@a"
         );
     }

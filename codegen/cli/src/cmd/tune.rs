@@ -25,7 +25,6 @@ use crate::device;
 use crate::orphan;
 use crate::outcome::{Failure, Outcome, Verdict};
 use crate::progress;
-use crate::quantity::Product;
 use crate::terminal;
 use status::StatusLine;
 use summary::Summary;
@@ -128,7 +127,7 @@ fn child(args: &args::tune::Tune, earlier: usize, spent_s: f64) -> Result<Comman
 fn tell_dropped(record: &Record) {
     if let (Some(reason), Some(detail)) = (record.reason, &record.detail) {
         let problem = &record.row.problem;
-        let (m, n, k) = (problem.m, problem.n, problem.k);
+        let problem = problem.extents_text();
         let detail = detail.lines().next().unwrap_or_default();
         let kernel = &record.row.kernel;
         let reason = match reason {
@@ -136,9 +135,7 @@ fn tell_dropped(record: &Record) {
             Reason::Hung => String::new(),
             reason => format!(" ({})", reason.text()),
         };
-        terminal::diagnose(&format!(
-            "dropped {kernel} at {m}x{n}x{k}{reason}: {detail}"
-        ));
+        terminal::diagnose(&format!("dropped {kernel} at {problem}{reason}: {detail}"));
     }
 }
 
@@ -268,7 +265,7 @@ fn already_tuned(folder: &Path) -> Option<Bundle> {
 
 /// The problems of the command line and of the file, each once.
 fn extents(args: &args::tune::Tune) -> Result<Vec<Extent>, Failure> {
-    let mut extents: Vec<Extent> = args.problem.iter().copied().map(Product::extent).collect();
+    let mut extents: Vec<Extent> = args.problem.clone();
     if let Some(path) = &args.problems_file {
         extents.extend(read_problems(path)?);
     }
@@ -306,8 +303,8 @@ fn read_problems(path: &Path) -> Result<Vec<Extent>, Failure> {
         if problem.is_empty() {
             continue;
         }
-        match problem.parse::<Product>() {
-            Ok(product) => extents.push(product.extent()),
+        match problem.parse::<Extent>() {
+            Ok(extent) => extents.push(extent),
             Err(error) => {
                 let line = at + 1;
                 let text = format!("{} line {line}: {error}", path.display());

@@ -61,14 +61,15 @@ pub(super) fn of(
     };
     let folds: Vec<FoldSite> = flow.folds.iter().filter(own).cloned().collect();
     let written = |at: usize| formula.writer(Source::Operand(at)).is_some();
+    let alone = sum_alone(formula, product, &factors);
     let contraction = Contraction {
         sum: product.site.clone(),
         accumulator: product.dtype,
         outputs: (0..formula.signature.operands.len())
             .filter(|at| written(*at))
             .collect(),
-        plain: plain(formula, product, &factors)
-            .filter(|_| batch == 0 && rows.len() == 1 && columns.len() == 1),
+        alone,
+        plain: alone.filter(|_| batch == 0 && rows.len() == 1 && columns.len() == 1),
         rows,
         columns,
         batch: listed(batch),
@@ -147,8 +148,8 @@ fn parts(formula: &Formula, flow: &Flow, product: &Product) -> Option<Parts> {
         })
 }
 
-/// Operands of `d = a·b` without anything else.
-fn plain(formula: &Formula, product: &Product, factors: &[Factor; 2]) -> Option<[usize; 3]> {
+/// Operands of `d = a·b` without anything else, whatever modes they have.
+fn sum_alone(formula: &Formula, product: &Product, factors: &[Factor; 2]) -> Option<[usize; 3]> {
     let [a, b] = [factors[0].operand?, factors[1].operand?];
     let whole = |statement: &Statement| {
         statement.combine == Combine::Set && statement.left.iter().all(is_plain)

@@ -27,11 +27,17 @@ struct Runner<'k> {
 }
 
 impl Bench<'_> {
+    /// Whether a kernel leaves bytes as they are, and where they are.
+    pub(super) fn is_memcpy(&self, kernel: &Kernel, extent: &Extent) -> bool {
+        let problem = extent.problem(kernel, self.device.info());
+        problem.is_ok_and(|problem| as_bytes(kernel, &problem).is_some())
+    }
+
     /// Measures copy kernels at one extent, all on the same memory.
     pub(super) fn copies(
         &mut self,
         kernels: &[&Kernel],
-        extent: Extent,
+        extent: &Extent,
         report: &mut impl FnMut(Event<'_>),
     ) -> Result<Vec<Row>, Error> {
         let mut sizes: Vec<u64> = kernels.iter().map(|k| bytes_of(k, extent)).collect();
@@ -62,7 +68,7 @@ impl Bench<'_> {
         kernels: &[&Kernel],
         sets: &[Set],
         source: &[u8],
-        extent: Extent,
+        extent: &Extent,
         report: &mut impl FnMut(Event<'_>),
     ) -> Result<Vec<Row>, Error> {
         let mut runners = Vec::new();
@@ -112,14 +118,12 @@ impl Bench<'_> {
         kernel: &'k Kernel,
         sets: &[Set],
         source: &[u8],
-        extent: Extent,
+        extent: &Extent,
     ) -> Result<Runner<'k>, Error> {
         let problem = extent.problem(kernel, self.device.info())?;
         let fit = self.any_device().fit(kernel, &problem)?;
-        let [s, d] = as_bytes(kernel, &problem).ok_or_else(|| {
-            let message = "it moves or casts elements, which memcpy does not: there is no peer";
-            Error::Request(message.to_owned())
-        })?;
+        let [s, d] = as_bytes(kernel, &problem)
+            .ok_or_else(|| Error::Request(format!("{} moves elements", kernel.id)))?;
         let loaded = self.runtime.load(kernel)?;
         let mut launches = Vec::new();
         for set in sets {
@@ -166,11 +170,8 @@ impl Bench<'_> {
     }
 
     /// The peer of copies of so many bytes.
-    fn memcpy(&self, bytes: u64) -> Memcpy<'_> {
-        Memcpy {
-            device: self.device,
-            bytes,
-        }
+    fn memcpy(&self, bytes: u64) -> Memcpy {
+        Memcpy::of_copies(self.device.clone(), bytes)
     }
 
     /// How many arms of a rotation are memcpy.
@@ -205,8 +206,9 @@ fn as_bytes<'k>(kernel: &'k Kernel, problem: &Problem) -> Option<[&'k str; 2]> {
 }
 
 /// Bytes of one operand of a copy at an extent.
-fn bytes_of(kernel: &Kernel, extent: Extent) -> u64 {
-    let elems = extent.m.max(0) as u64 * extent.n.max(0) as u64;
+fn bytes_of(kernel: &Kernel, extent: &Extent) -> u64 {
+    let size = |name| extent.size(name).unwrap_or(1).max(0) as u64;
+    let elems = size("m") * size("n");
     let bytes = match kernel.copied() {
         Some([_, d]) => d.dtype.row_bytes(elems),
         None => Some(elems),

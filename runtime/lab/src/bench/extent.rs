@@ -1,10 +1,15 @@
 //! Where a kernel is measured: extents, the memory order of a product's factors, and strides.
+//!
+//! How they are written is in `extent/parse`.
+
+mod parse;
 
 use tilewright_bundle::Kernel;
 use tilewright_formula::Source;
 use tilewright_formula::affine::ModeId;
 use tilewright_formula::form::{Form, Rows};
 
+use super::rows::RowProblem;
 use crate::verify::{Factor, GemmForm};
 use tilewright_runtime::DeviceInfo;
 use tilewright_runtime::Error;
@@ -101,22 +106,39 @@ pub struct Leading {
     pub pad: Option<i64>,
 }
 
-/// Extents to measure a kernel at, and how its operands lie.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Extents to measure a kernel at, and how its operands lie; read from text as `4096x512x64:TN`,
+/// `8192x4096` or `l=16,m=1024,n=1024,k=64:pad=8`.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Extent {
-    /// Rows of the output.
-    pub m: i64,
-    /// Columns of the output.
-    pub n: i64,
-    /// The contracted extent; ignored for copies.
-    pub k: i64,
+    /// Extents by name, in order. Of a product of two matrices and of a copy, `m`, `n` and `k` are
+    /// the rows of the output, its columns and the contracted extent, whatever the kernel calls
+    /// them, and one that a kernel has not is ignored; any other name is the kernel's own.
+    pub sizes: Vec<(String, i64)>,
     /// Which index of each factor of a product is contiguous; `None` leaves it to the kernel.
     pub letters: Option<Letters>,
     /// Leading dimensions.
     pub leading: Leading,
 }
 
+/// The names that stand for those of a product or a copy.
+pub(crate) const MATRIX: [&str; 3] = ["m", "n", "k"];
+
 impl Extent {
+    /// Extents by name; operands lie as the kernel has them, without gaps.
+    pub fn named<N: Into<String>>(sizes: impl IntoIterator<Item = (N, i64)>) -> Extent {
+        let sizes = sizes.into_iter().map(|(name, size)| (name.into(), size));
+        Extent {
+            sizes: sizes.collect(),
+            letters: None,
+            leading: Leading::default(),
+        }
+    }
+
+    /// A product of m by k by k by n.
+    pub fn product(m: i64, n: i64, k: i64) -> Extent {
+        Extent::named(MATRIX.into_iter().zip([m, n, k]))
+    }
+
     /// A copy of `bytes` bytes of elements of `elem_bits`: rows of 8192 elements, or one row where
     /// that does not divide.
     pub fn of_copy(bytes: u64, elem_bits: u32) -> Extent {
@@ -128,25 +150,53 @@ impl Extent {
             elems
         };
         let count = |x: u64| i64::try_from(x).unwrap_or(i64::MAX);
-        Extent {
-            m: count(elems / n),
-            n: count(n),
-            k: 1,
-            letters: None,
-            leading: Leading::default(),
-        }
+        Extent::named([("m", count(elems / n)), ("n", count(n))])
+    }
+
+    /// An extent by its name here.
+    pub fn size(&self, name: &str) -> Option<i64> {
+        let mut sizes = self.sizes.iter();
+        sizes.find(|(own, _)| own == name).map(|(_, size)| *size)
     }
 
     /// The extents that a kernel has, by its own names, without strides; scalars are 1.
     pub fn of(&self, kernel: &Kernel) -> Problem {
-        let own = names(kernel).zip([self.m, self.n, self.k]);
-        let own = own.filter_map(|(name, extent)| Some((name?, extent)));
-        let own = own.filter(|(name, _)| is_extent(kernel, name));
-        let own = own.map(|(name, extent)| (name.to_owned(), extent));
+        let matrix: Vec<Option<&str>> = names(kernel).collect();
+        let own = self.sizes.iter().filter_map(|(name, size)| {
+            let at = MATRIX.iter().position(|known| known == name);
+            let Some(at) = at else {
+                return Some((name.clone(), *size));
+            };
+            let own = matrix.get(at).copied().flatten()?;
+            is_extent(kernel, own).then(|| (own.to_owned(), *size))
+        });
         let scalars = kernel.semantics.scalars.iter();
         scalars.fold(Problem::of(own), |problem, scalar| {
             problem.with_scalar(&scalar.name, 1.0)
         })
+    }
+
+    /// Whether a row's problem has these extents, as far as its kernel has them.
+    pub fn is_of(&self, problem: &RowProblem) -> bool {
+        self.sizes.iter().all(|(name, size)| match name.as_str() {
+            "m" => problem.m == *size,
+            "n" => problem.n == *size,
+            "k" => problem.k == *size || problem.k == 1,
+            "batch" => problem.batch == *size,
+            other => problem.more.get(other) == Some(size),
+        })
+    }
+
+    /// The extents as they are written: `4096x512x64`, or by name where they are others.
+    pub fn sizes_text(&self) -> String {
+        let names = self.sizes.iter().map(|(name, _)| name.as_str());
+        let is_matrix = self.sizes.len() > 1 && names.eq(MATRIX.into_iter().take(self.sizes.len()));
+        let sizes = self.sizes.iter().map(|(name, size)| match is_matrix {
+            true => size.to_string(),
+            false => format!("{name}={size}"),
+        });
+        let sizes: Vec<String> = sizes.collect();
+        sizes.join(if is_matrix { "x" } else { "," })
     }
 
     /// The problem of these extents, this order and these strides, if the kernel takes it.
@@ -174,7 +224,10 @@ impl Extent {
                 pad: Some(*pad),
                 ..self.leading
             };
-            let padded = Extent { leading, ..*self };
+            let padded = Extent {
+                leading,
+                ..self.clone()
+            };
             padded.problem(kernel, device).is_ok()
         })
     }
@@ -260,7 +313,7 @@ pub(crate) fn names(kernel: &Kernel) -> impl Iterator<Item = Option<&str>> {
 
 impl std::fmt::Display for Extent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}x{}x{}", self.m, self.n, self.k)?;
+        write!(f, "{}", self.sizes_text())?;
         let Leading { a, b, d, pad } = self.leading;
         let letters = self.letters.map(|letters| letters.text().to_owned());
         let named = [("lda", a), ("ldb", b), ("ldd", d), ("pad", pad)];

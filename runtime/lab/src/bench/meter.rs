@@ -6,15 +6,15 @@
 
 use std::time::Instant;
 
-use tilewright_bundle::{DType, Kernel};
+use tilewright_bundle::Kernel;
 
 use super::extent::Letters;
-use super::gemm::finite;
+use super::groups::finite;
 use super::rotation::{Rules, Samples, Slice, SliceTimer, rotate};
 use super::rows::{Mode, Row, RowProblem, Stamp};
 use super::sensors::{Reading, Sensors};
 use super::slices::{Contender, contest};
-use super::{cut_of, sets_of};
+use super::{bytes_of, cut_of, sets_of};
 use crate::verify::GemmForm;
 use tilewright_runtime::Device;
 use tilewright_runtime::Error;
@@ -197,10 +197,6 @@ impl Meter {
         }
         Ok(row)
     }
-}
-
-fn bytes_of(elems: i64, dtype: DType) -> f64 {
-    elems as f64 * f64::from(dtype.bits()) / 8.0
 }
 
 /// Times calls by the host's clock: what is called returns when it is done.

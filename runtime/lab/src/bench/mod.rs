@@ -1,4 +1,5 @@
-//! Kernels measured beside their peers in one process: cuBLASLt for products, memcpy for copies.
+//! Kernels measured beside their peers in one process: cuBLASLt for products and for what has one
+//! in it, memcpy for everything else.
 //!
 //! All kernels of one problem and the peer (its fastest candidate twice, and its default) are arms
 //! of one rotation: each round takes a slice of about 10 ms of every arm, in an order drawn anew,
@@ -19,17 +20,21 @@ mod slices;
 
 mod strided;
 
+mod contraction;
+
 mod peer;
+
+mod truth;
 
 mod workload;
 
-mod gemm;
+mod groups;
 
 mod copy;
 
 mod meter;
 
-use tilewright_bundle::Kernel;
+use tilewright_bundle::{DType, Kernel};
 
 pub use extent::{Extent, Leading, Letters};
 pub use meter::{Contest, Measured, Meter};
@@ -122,7 +127,7 @@ pub enum Event<'a> {
         /// `prepare`, `load`, or the mode to measure in.
         what: &'a str,
         /// Where.
-        extent: Extent,
+        extent: &'a Extent,
         /// The first of the kernels at work.
         kernel: &'a str,
         /// How many there are.
@@ -135,7 +140,7 @@ pub enum Event<'a> {
         /// The kernel's id.
         kernel: &'a str,
         /// Where.
-        extent: Extent,
+        extent: &'a Extent,
         /// Why.
         error: &'a Error,
     },
@@ -184,35 +189,19 @@ pub fn bench(
         options,
         blas: None,
     };
-    let gemms: Vec<&Kernel> = of(kernels, |kernel| kernel.product().is_some());
-    let copies: Vec<&Kernel> = of(kernels, |kernel| kernel.copied().is_some());
     let mut rows = Vec::new();
     for extent in extents {
         let mut found = Vec::new();
-        found.extend(bench.gemms(&gemms, *extent, &mut report)?);
-        found.extend(bench.copies(&copies, *extent, &mut report)?);
-        for kernel in of(kernels, |k| k.product().is_none() && k.copied().is_none()) {
-            let error = Error::Request("there is no peer for what it computes".to_owned());
-            report(Event::Skipped {
-                kernel: &kernel.id,
-                extent: *extent,
-                error: &error,
-            });
-        }
+        let (copies, others): (Vec<&Kernel>, Vec<&Kernel>) = kernels
+            .iter()
+            .partition(|kernel| bench.is_memcpy(kernel, extent));
+        found.extend(bench.groups(&others, extent, &mut report)?);
+        found.extend(bench.copies(&copies, extent, &mut report)?);
         found.sort_by(|a, b| b.ratio_best.total_cmp(&a.ratio_best));
         rows.append(&mut found);
     }
     kernels.iter().for_each(|kernel| runtime.unload(kernel));
     Ok(rows)
-}
-
-/// Those of some kernels that compute something.
-fn of<'k>(kernels: &[&'k Kernel], what: impl Fn(&Kernel) -> bool) -> Vec<&'k Kernel> {
-    kernels
-        .iter()
-        .copied()
-        .filter(|kernel| what(kernel))
-        .collect()
 }
 
 /// Rows of a bench of copies at sizes in bytes, whatever the kernels' element types.
@@ -243,6 +232,11 @@ pub fn bench_copies(
         }
     }
     Ok(rows)
+}
+
+/// Bytes of so many elements.
+fn bytes_of(elems: i64, dtype: DType) -> f64 {
+    elems as f64 * f64::from(dtype.bits()) / 8.0
 }
 
 /// What slices of a mode are made of.

@@ -2,22 +2,23 @@
 //!
 //! A peer is one implementation of [`Peer`]: it has candidates, of which the first is its default,
 //! and enqueues one on a set of operands. What is common to all stands beside the trait: finding
-//! the fastest candidates, and taking part in a rotation. cuBLASLt is the peer of products,
-//! `cuMemcpyDtoDAsync` that of copies.
+//! the fastest candidates, and taking part in a rotation. cuBLASLt is the peer of products, alone or
+//! a batch, and of formulas around one; `cuMemcpyDtoDAsync` that of copies, and of whatever else
+//! moves as many bytes.
 
 use tilewright_bundle::DType;
 
+use super::contraction::Matrices;
 use super::rotation::Rules;
 use super::rows::Mode;
 use super::sensors::Sensors;
 use super::slices::{Contender, Cut, contest, estimate_us};
-use crate::verify::GemmForm;
 use tilewright_runtime::Buffer;
 use tilewright_runtime::Error;
+use tilewright_runtime::Matrix;
 use tilewright_runtime::cuda::{
-    Algorithm, BlasLt, CudaDevice, DeviceMemory, MatrixOrder, Product, Side,
+    Algorithm, Batch, BlasLt, CudaDevice, DeviceMemory, MatrixOrder, Product, Side,
 };
-use tilewright_runtime::{Extents, Matrix};
 
 /// Finalists that are measured a second time.
 const FINALISTS: usize = 6;
@@ -64,6 +65,11 @@ pub(crate) trait Peer {
         false
     }
 
+    /// Multiplications and additions of one launch, where those are what it is measured by.
+    fn flops(&self) -> Option<f64> {
+        None
+    }
+
     /// The version of cuBLASLt, of peers that are of it.
     fn cublaslt(&self) -> Option<String> {
         None
@@ -85,8 +91,12 @@ pub(crate) fn fastest(
     device: &CudaDevice,
     sensors: &Sensors,
     sets: &[Set],
+    graph: bool,
     seed: u64,
 ) -> Result<Vec<usize>, Error> {
+    if peer.candidates() == 1 {
+        return Ok(vec![0]);
+    }
     let mut times: Vec<(usize, f64)> = Vec::new();
     for candidate in 0..peer.candidates() {
         let contender = contender(peer, candidate, sets);
@@ -105,7 +115,7 @@ pub(crate) fn fastest(
     let cut = Cut {
         sets: sets.len(),
         slice_us: SLICE_US,
-        graph: true,
+        graph,
     };
     let rules = Rules {
         heat_us: HEAT_US,
@@ -121,38 +131,74 @@ pub(crate) fn fastest(
     Ok(ranked.into_iter().map(|(candidate, _)| candidate).collect())
 }
 
-/// The driver's copy, the peer of kernels that leave bytes as they are.
-pub(crate) struct Memcpy<'d> {
-    pub device: &'d CudaDevice,
-    pub bytes: u64,
+/// The driver's copy, the peer of kernels that leave bytes as they are, and a measure of all that
+/// move as many.
+pub(crate) struct Memcpy {
+    device: CudaDevice,
+    bytes: u64,
+    /// Whether kernels do anything else with the bytes.
+    is_stand_in: bool,
 }
 
-impl Peer for Memcpy<'_> {
+impl Memcpy {
+    /// The peer of a copy of so many bytes.
+    pub fn of_copies(device: CudaDevice, bytes: u64) -> Memcpy {
+        Memcpy {
+            device,
+            bytes,
+            is_stand_in: false,
+        }
+    }
+
+    /// A copy of so many bytes beside what reads and writes twice as many together.
+    pub fn beside(device: CudaDevice, bytes: u64) -> Memcpy {
+        Memcpy {
+            device,
+            bytes,
+            is_stand_in: true,
+        }
+    }
+}
+
+impl Peer for Memcpy {
     fn candidates(&self) -> usize {
         1
     }
 
     fn name(&self, _: usize) -> String {
-        "cuMemcpyDtoDAsync".to_owned()
+        let name = "cuMemcpyDtoDAsync";
+        match self.is_stand_in {
+            true => format!("{name} of as many bytes"),
+            false => name.to_owned(),
+        }
     }
 
     fn run(&self, _: usize, set: &Set) -> Result<(), Error> {
-        let [from, to] = set.as_slice() else {
+        let [.., from, to] = set.as_slice() else {
             return Err(Error::ForeignBuffer);
         };
         self.device.copy(memory(from)?, memory(to)?, self.bytes)
     }
+
+    fn is_stand_in(&self) -> bool {
+        self.is_stand_in
+    }
 }
 
-/// A product of cuBLASLt over a gemm's operands, with its candidates.
+/// A product of cuBLASLt over operands, with its candidates.
 pub(crate) struct CublasLt {
     blas: BlasLt,
     product: Product,
+    /// Where a set has the factors and the output.
+    places: [usize; 3],
     /// Whether `b` is the left factor, as it is for a row-major output.
     b_is_left: bool,
     algorithms: Vec<Algorithm>,
     /// Types of a and b where they are not the operands'.
     stand_in: Option<[DType; 2]>,
+    /// Whether kernels compute more than the product.
+    is_part: bool,
+    flops: f64,
 }
 
 /// Which index of a factor is contiguous, and the other one's stride.
@@ -171,16 +217,12 @@ impl CublasLt {
     /// the library's own preference, or under every other as well.
     pub fn new(
         blas: &BlasLt,
-        form: &GemmForm,
-        extents: &[Extents],
+        matrices: &Matrices,
         candidates: usize,
         all: bool,
     ) -> Result<CublasLt, Error> {
-        let (a, b, d) = (
-            form.a.orient(extents),
-            form.b.orient(extents),
-            form.d.orient(extents),
-        );
+        let [a, b, d] = matrices.matrices;
+        let [a_type, b_type, d_type] = matrices.dtypes;
         let side = |extents: Matrix, dtype, name| {
             let (order, leading) = order(extents, name)?;
             Ok::<Side, Error>(Side {
@@ -190,32 +232,43 @@ impl CublasLt {
                 leading,
             })
         };
-        let factors = [form.a.dtype, form.b.dtype];
+        let factors = [a_type, b_type];
         let types = types_for(factors);
+        let k = a.cols;
         let (a, b) = (side(a, types[0], "a")?, side(b, types[1], "b")?);
         let (out, leading) = order(d, "d")?;
         let b_is_left = out == MatrixOrder::KMajor;
-        let (left, right) = if b_is_left { (b, a) } else { (a, b) };
-        let k = form.shape.k as i64;
-        let out = (form.d.dtype, leading);
-        let product = blas.product(left, right, k, out, form.accumulator)?;
+        let [of_a, of_b, of_d] = matrices.strides;
+        let (sides, strides) = match b_is_left {
+            true => ([b, a], [of_b, of_a, of_d]),
+            false => ([a, b], [of_a, of_b, of_d]),
+        };
+        let count = i32::try_from(matrices.count).map_err(|_| {
+            Error::Request(format!("cuBLASLt takes no {} products", matrices.count))
+        })?;
+        let batch = Batch { count, strides };
+        let out = (d_type, leading);
+        let product = blas.product(sides, k, out, matrices.accumulator, batch)?;
         let algorithms = if all {
             blas.all_algorithms(&product, candidates)?
         } else {
             blas.algorithms(&product, candidates)?
         };
         if algorithms.is_empty() {
+            let (m, n) = (d.rows, d.cols);
             return Err(Error::Request(format!(
-                "cuBLASLt proposes nothing for {:?}",
-                form.shape
+                "cuBLASLt proposes nothing for {count} of {m}x{n}x{k}"
             )));
         }
         Ok(CublasLt {
             blas: blas.clone(),
             product,
+            places: matrices.places,
             b_is_left,
             algorithms,
             stand_in: (types != factors).then_some(types),
+            is_part: !matrices.is_all,
+            flops: matrices.flops(),
         })
     }
 }
@@ -228,17 +281,20 @@ impl Peer for CublasLt {
     fn name(&self, candidate: usize) -> String {
         let (number, all) = (candidate + 1, self.algorithms.len());
         let name = format!("cublasLt heuristic {number} of {all}");
-        match self.stand_in {
+        let name = match self.stand_in {
             Some([a, b]) => format!("{name}, {a} x {b} in place of the kernel's types"),
             None => name,
+        };
+        match self.is_part {
+            true => format!("{name}, the product alone"),
+            false => name,
         }
     }
 
     fn run(&self, candidate: usize, set: &Set) -> Result<(), Error> {
-        let [a, b, d] = set.as_slice() else {
-            return Err(Error::ForeignBuffer);
-        };
-        let (a, b, d) = (memory(a)?, memory(b)?, memory(d)?);
+        let of = |at: usize| set.get(at).ok_or(Error::ForeignBuffer).and_then(memory);
+        let [a, b, d] = self.places.map(of);
+        let (a, b, d) = (a?, b?, d?);
         let (left, right) = if self.b_is_left { (b, a) } else { (a, b) };
         let Some(algorithm) = self.algorithms.get(candidate) else {
             return Err(Error::Request(format!(
@@ -249,7 +305,11 @@ impl Peer for CublasLt {
     }
 
     fn is_stand_in(&self) -> bool {
-        self.stand_in.is_some()
+        self.stand_in.is_some() || self.is_part
+    }
+
+    fn flops(&self) -> Option<f64> {
+        Some(self.flops)
     }
 
     /// `130200` as `13.2.0`.

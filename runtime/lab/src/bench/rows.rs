@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use tilewright_bundle::{Kernel, Operand};
+use tilewright_formula::form::Form;
 
-use super::extent::names;
+use super::extent::{MATRIX, names};
 use tilewright_runtime::Problem;
 
 /// What the caller knows about a run and this crate does not.
@@ -91,7 +92,6 @@ impl RowProblem {
     /// The extents of a kernel's problem as rows, columns and summed extent, whatever the kernel
     /// calls them, its strides and its scalars.
     pub(crate) fn of_kernel(kernel: &Kernel, problem: &Problem) -> RowProblem {
-        const MATRIX: [&str; 3] = ["m", "n", "k"];
         let own: Vec<Option<&str>> = names(kernel).collect();
         let extents = problem.extents().map(|(name, extent)| {
             let at = own.iter().position(|own| *own == Some(name));
@@ -108,6 +108,26 @@ impl RowProblem {
             strides: strides.collect(),
             ..RowProblem::of(&renamed)
         }
+    }
+
+    /// The extents as a table has them: `4096x512x64`, or by name where there are others.
+    pub fn extents_text(&self) -> String {
+        let (m, n, k) = (self.m, self.n, self.k);
+        if self.batch == 1 && self.more.is_empty() {
+            return format!("{m}x{n}x{k}");
+        }
+        let batch = (self.batch != 1).then_some(("batch", self.batch));
+        let more = self
+            .more
+            .iter()
+            .map(|(name, extent)| (name.as_str(), *extent));
+        let matrix = MATRIX.into_iter().zip([m, n, k]);
+        let matrix = matrix.filter(|(_, extent)| *extent != 1);
+        let all = batch.into_iter().chain(more).chain(matrix);
+        let all: Vec<String> = all
+            .map(|(name, extent)| format!("{name}={extent}"))
+            .collect();
+        all.join(",")
     }
 
     /// The strides as a table has them: `a (4104,1) b (4104,1)`.
@@ -145,13 +165,13 @@ impl RowProblem {
 /// Element types of a row, `null` where there is no such operand.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowTypes {
-    /// Of the first factor of a product, or of a copy's source.
+    /// Of the first factor of a product, of anything else of the first operand that is read.
     pub a: Option<String>,
     /// Of the second factor.
     pub b: Option<String>,
     /// Of what is added; none so far.
     pub c: Option<String>,
-    /// Of the output.
+    /// Of the output, the first of some.
     pub d: Option<String>,
     /// Of the accumulator.
     pub acc: Option<String>,
@@ -160,10 +180,17 @@ pub struct RowTypes {
 impl RowTypes {
     pub(crate) fn of(kernel: &Kernel) -> RowTypes {
         let of = |operand: Option<&Operand>| operand.map(|o| o.dtype.text().to_owned());
-        let [a, b, d] = match (kernel.product(), kernel.copied()) {
+        let operands = &kernel.semantics.operands;
+        let read = operands.iter().find(|operand| operand.role.is_read());
+        let written = operands.iter().find(|operand| operand.role.is_written());
+        let [a, b, d] = match (kernel.product(), kernel.form()) {
             (Some(operands), _) => operands.map(Some),
-            (None, Some([s, d])) => [Some(s), None, Some(d)],
-            (None, None) => [None; 3],
+            (None, Some(Form::Contraction(form))) => {
+                let factors = [&form.factors[0], &form.factors[1]];
+                let [a, b] = factors.map(|factor| operands.get(factor.operand?));
+                [a, b, written]
+            }
+            (None, _) => [read, None, written],
         };
         RowTypes {
             a: of(a),
@@ -349,6 +376,17 @@ fn quantile(values: &[f64], at: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn extents_of_any_names_are_told() {
+        let row = |problem: Problem| RowProblem::of(&problem);
+        let plain = row(Problem::new(8, 16, 32));
+        assert_eq!(plain.extents_text(), "8x16x32");
+        let batched = Problem::new(8, 16, 32).with_extent("g", 4);
+        assert_eq!(row(batched).extents_text(), "g=4,m=8,n=16,k=32");
+        let rows = Problem::of([("rows", 8), ("d_model", 16)]);
+        assert_eq!(row(rows).extents_text(), "d_model=16,rows=8");
+    }
 
     #[test]
     fn quantiles() {

@@ -1,24 +1,26 @@
-//! What kernels of one product share: inputs in memory, the f64 reference, the peer at its best.
+//! What kernels of one problem share: inputs in memory, what outputs should be, the peer at its best.
 //!
 //! A kernel enters as an [`Entry`], its problem worked out, and becomes a [`Runner`], which has run
-//! once on a poisoned output and been compared. Only runners are timed.
+//! once on a poisoned output and been judged. Only runners are timed. Products of two matrices are
+//! judged element by element by a fast reference, everything else by its formula.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use tilewright_bundle::Kernel;
+use tilewright_bundle::{Kernel, Operand};
 
+use super::contraction::Matrices;
 use super::extent::Letters;
-use super::peer::{CublasLt, Peer, Set, contender, fastest};
+use super::peer::{CublasLt, Memcpy, Peer, Set, contender, fastest};
 use super::slices::{Contender, contest};
 use super::strided::{gather, image, span_bytes};
-use super::{Bench, Extent, Mode, Rules};
-use crate::verify::{
-    CPU_MOST, Comparison, Data, GemmForm, Judge, Reference, Samples, Steps, on_cpu, on_gpu,
-};
+use super::truth::{Truth, Whose};
+use super::{Bench, Extent, Mode, Rules, bytes_of};
+use crate::verify::{CPU_MOST, Data, FormulaReference, GemmForm, Samples, Verdict, on_cpu, on_gpu};
 use tilewright_runtime::Error;
 use tilewright_runtime::Problem;
 use tilewright_runtime::cuda::BlasLt;
+use tilewright_runtime::operand_bytes;
 use tilewright_runtime::parts::{prepare_cuda, views};
 use tilewright_runtime::{Arg, Buffer, LoadedKernel};
 use tilewright_runtime::{Fit, Launch};
@@ -35,25 +37,26 @@ pub(crate) struct Entry<'k> {
     pub kernel: &'k Kernel,
     pub problem: Problem,
     pub fit: Fit,
-    pub form: GemmForm,
+    /// The operands of a product of two matrices; `None` of what computes anything else.
+    pub form: Option<GemmForm>,
 }
 
 /// What kernels of one problem share on the device.
 pub(crate) struct Workload {
+    /// Operands: of a product the factor with the output's rows, the other one and the output, of
+    /// anything else those of the kernel. What the peer needs besides stands behind them.
     pub sets: Vec<Set>,
-    pub reference: Reference,
-    /// Elements that are judged by the model of a kernel's instructions.
-    samples: Samples,
+    truth: Truth,
     pub peer: Box<dyn Peer>,
+    /// Whether launches are replayed from graphs.
+    pub graph: bool,
     /// Candidates of the peer that are right: the fastest in mode sustained, fastest first, and the
     /// default.
     leaders: Vec<usize>,
     /// Which of them is fastest in a mode, as far as it was asked.
     best: RefCell<HashMap<Mode, usize>>,
-    pub layout: Letters,
-    /// An output and its judgement by such sums: kernels that add in the same order give the same
-    /// bytes.
-    judged: RefCell<Option<(Vec<u8>, Steps, Comparison)>>,
+    /// The order of a product's factors in a row's words; `row` of anything else.
+    pub layout: String,
 }
 
 /// A kernel that is loaded, checked, and ready to be timed.
@@ -64,12 +67,16 @@ pub(crate) struct Runner<'k> {
     /// Operands in the kernel's own order, which its launches read.
     _packed: Vec<Buffer>,
     /// What the judge said; `None` before it was asked.
-    pub comparison: Option<Comparison>,
+    pub verdict: Option<Verdict>,
 }
 
 impl Bench<'_> {
     /// A kernel at an extent, if it takes it.
-    pub(crate) fn entry<'k>(&self, kernel: &'k Kernel, extent: Extent) -> Result<Entry<'k>, Error> {
+    pub(crate) fn entry<'k>(
+        &self,
+        kernel: &'k Kernel,
+        extent: &Extent,
+    ) -> Result<Entry<'k>, Error> {
         let problem = extent.problem(kernel, self.device.info())?;
         self.entry_of(kernel, problem)
     }
@@ -81,7 +88,10 @@ impl Bench<'_> {
         problem: Problem,
     ) -> Result<Entry<'k>, Error> {
         let fit = self.runtime.device().fit(kernel, &problem)?;
-        let form = GemmForm::of(kernel, &fit.operands)?;
+        let form = match kernel.product() {
+            Some(_) => Some(GemmForm::of(kernel, &fit.operands)?),
+            None => None,
+        };
         Ok(Entry {
             kernel,
             problem,
@@ -90,17 +100,40 @@ impl Bench<'_> {
         })
     }
 
-    /// Fills memory, computes the reference and finds the peer's best.
+    /// Fills memory, finds out what outputs should be, and finds the peer's best.
     pub(crate) fn workload(&mut self, entry: &Entry<'_>) -> Result<Workload, Error> {
-        let blas = match &self.blas {
+        let mut workload = match &entry.form {
+            Some(form) => self.of_product(entry, form)?,
+            None => self.of_formula(entry)?,
+        };
+        let (peer, sets) = (workload.peer.as_ref(), &workload.sets);
+        let ranked = fastest(
+            peer,
+            self.device,
+            &self.sensors,
+            sets,
+            workload.graph,
+            self.options.seed,
+        )?;
+        workload.leaders = self.leaders(entry, &workload, &ranked)?;
+        Ok(workload)
+    }
+
+    /// cuBLASLt, opened at the first product.
+    fn blas(&mut self) -> Result<BlasLt, Error> {
+        Ok(match &self.blas {
             Some(blas) => blas.clone(),
             None => self.blas.insert(BlasLt::open(self.device)?).clone(),
-        };
-        let (form, extents) = (&entry.form, &entry.fit.operands);
+        })
+    }
+
+    /// The workload of a product of two matrices.
+    fn of_product(&mut self, entry: &Entry<'_>, form: &GemmForm) -> Result<Workload, Error> {
+        let blas = self.blas()?;
+        let extents = &entry.fit.operands;
         let shape = form.shape;
-        let seed = self.options.seed;
         let [a, b] = form
-            .recipes(Data::Normals, seed)
+            .recipes(Data::Normals, self.options.seed)
             .map(|recipe| recipe.elements());
         let (a, b) = (a?, b?);
         let a_image = image(
@@ -132,22 +165,85 @@ impl Bench<'_> {
         } else {
             on_cpu(&a.values, &b.values, shape, inputs)
         };
-        let candidates = self.options.candidates.max(1);
-        let peer = CublasLt::new(&blas, form, extents, candidates, self.options.all)?;
+        let matrices = Matrices::of_product(form, extents);
+        let peer = CublasLt::new(&blas, &matrices, self.candidates(), self.options.all)?;
         let layout = Letters::of_form(form, extents)?;
-        let ranked = fastest(&peer, self.device, &self.sensors, &sets, seed)?;
-        let mut workload = Workload {
-            sets,
-            reference,
-            samples,
-            peer: Box::new(peer),
-            leaders: Vec::new(),
-            best: RefCell::default(),
-            layout,
-            judged: RefCell::default(),
+        let truth = Truth::of_product(reference, samples);
+        let peer = Box::new(peer);
+        Ok(Workload::new(sets, truth, peer, layout.text()))
+    }
+
+    /// The workload of anything else. Its peer is cuBLASLt where there is a product in it that the
+    /// library has, else a copy of as many bytes.
+    fn of_formula(&mut self, entry: &Entry<'_>) -> Result<Workload, Error> {
+        let Entry {
+            kernel,
+            problem,
+            fit,
+            ..
+        } = entry;
+        let reference = FormulaReference::of(kernel, problem, fit)?;
+        let given = reference.draw(Data::Normals, self.options.seed)?;
+        let mut peer: Option<CublasLt> = None;
+        if let Some(matrices) = Matrices::of_contraction(kernel, problem, &fit.operands) {
+            let blas = self.blas()?;
+            peer = CublasLt::new(&blas, &matrices, self.candidates(), self.options.all).ok();
+        }
+        let device = self.runtime.device();
+        let operands = kernel.semantics.operands.iter().zip(&fit.operands);
+        let mut images = Vec::new();
+        for ((operand, extents), dense) in operands.zip(&given) {
+            // Those that a kernel wants in an order of its own are packed for it later.
+            let plain = Operand {
+                packed: None,
+                ..operand.clone()
+            };
+            let too_large = || Error::Request(format!("{extents} does not fit memory"));
+            images.push(match dense {
+                Some(dense) => Ok(tilewright_runtime::image(&plain, extents, dense)),
+                None => Err(operand_bytes(&plain, extents).ok_or_else(too_large)?),
+            });
+        }
+        let copied = match peer {
+            Some(_) => 0,
+            None => (entry.moved_bytes() / 2.0).max(1.0) as u64,
         };
-        workload.leaders = self.leaders(entry, &workload, &ranked)?;
-        Ok(workload)
+        let each = images.iter().map(|one| match one {
+            Ok(image) => image.len() as u64,
+            Err(bytes) => *bytes,
+        });
+        let each = each.sum::<u64>() + 2 * copied;
+        let mut sets = Vec::new();
+        for _ in 0..self.sets(each) {
+            let mut set: Set = Vec::new();
+            for one in &images {
+                set.push(match one {
+                    Ok(image) => device.alloc_with(image)?,
+                    Err(bytes) => device.alloc(*bytes)?,
+                });
+            }
+            if peer.is_none() {
+                set.extend([device.alloc(copied)?, device.alloc(copied)?]);
+            }
+            sets.push(set);
+        }
+        let truth = Truth::of_formula(given, images, self.options.seed);
+        Ok(match peer {
+            Some(peer) => Workload::new(sets, truth, Box::new(peer), "row"),
+            None => {
+                let device = self.device.clone();
+                let peer = Box::new(Memcpy::beside(device, copied));
+                Workload {
+                    graph: false,
+                    ..Workload::new(sets, truth, peer, "row")
+                }
+            }
+        })
+    }
+
+    /// Candidates asked of cuBLASLt at a time.
+    fn candidates(&self) -> usize {
+        self.options.candidates.max(1)
     }
 
     /// The fastest candidates of the peer, and its default, whose outputs obey the rule: others
@@ -170,21 +266,16 @@ impl Bench<'_> {
                 leaders.push(*candidate);
                 continue;
             }
-            device.poison(workload.output()?)?;
-            workload.peer.run(*candidate, &workload.sets[0])?;
-            let judge = self.judge_of(entry).of_others(&entry.form);
-            let found = self.output(entry, workload, &judge)?;
-            let Some(worst) = found.worst else {
+            let set = workload.set()?;
+            workload.truth.reset(device, entry, set)?;
+            workload.peer.run(*candidate, set)?;
+            let found = workload.truth.judge(device, entry, set, Whose::Theirs)?;
+            let Some(failure) = found.failure else {
                 leaders.push(*candidate);
                 continue;
             };
-            last = format!(
-                "{} disagrees with the f64 reference at {} elements, worst {} for {}",
-                workload.peer.name(*candidate),
-                found.wrong,
-                worst.got,
-                worst.want
-            );
+            let name = workload.peer.name(*candidate);
+            last = format!("{name} disagrees with the reference: {failure}");
         }
         if leaders.is_empty() {
             return Err(Error::Request(last));
@@ -207,7 +298,7 @@ impl Bench<'_> {
                     .map(|candidate| contender(workload.peer.as_ref(), *candidate, &workload.sets))
                     .collect();
                 let rules = Rules::new(mode, BEST_ROUNDS, self.options.seed);
-                let cut = self.cut(mode, workload.sets.len(), true);
+                let cut = self.cut(mode, workload.sets.len(), workload.graph);
                 let samples = contest(self.device, &self.sensors, &contenders, &cut, &rules)?;
                 let times = (0..contenders.len()).map(|at| samples.median_us(at));
                 let timed = workload.leaders.iter().copied().zip(times);
@@ -217,35 +308,6 @@ impl Bench<'_> {
         };
         workload.best.borrow_mut().insert(mode, best);
         Ok(best)
-    }
-
-    fn judge_of(&self, entry: &Entry<'_>) -> Judge {
-        let device = self.runtime.device();
-        Judge::of(entry.kernel, &entry.form, &entry.fit, device, Data::Normals)
-    }
-
-    /// Judges the output in the first set.
-    fn output(
-        &self,
-        entry: &Entry<'_>,
-        workload: &Workload,
-        judge: &Judge,
-    ) -> Result<Comparison, Error> {
-        let d = entry.form.d.orient(&entry.fit.operands);
-        let dtype = entry.form.d.dtype;
-        let found = self.runtime.device().download(workload.output()?)?;
-        let rule = &judge.rule;
-        if let Some((seen, steps, comparison)) = workload.judged.borrow().as_ref()
-            && (seen, steps) == (&found, &rule.steps)
-        {
-            return Ok(*comparison);
-        }
-        let dense = gather(d, &found, dtype.bytes() as usize)?;
-        let reference = &workload.reference;
-        let expected = |at| rule.at(reference, at);
-        let comparison = judge.judge(&dense, expected, &workload.samples)?;
-        *workload.judged.borrow_mut() = Some((found, rule.steps, comparison));
-        Ok(comparison)
     }
 
     /// Loads a kernel, runs it once on a poisoned output, and compares that.
@@ -267,16 +329,15 @@ impl Bench<'_> {
     ) -> Result<Runner<'k>, Error> {
         let loaded = self.runtime.load(entry.kernel)?;
         let operands = &entry.kernel.semantics.operands;
-        let form = &entry.form;
         let name = |at: usize| operands.get(at).map_or("", |one| one.name.as_str());
-        let places = [form.a.at, form.b.at, form.d.at];
-        let packed = self.packed(entry, workload, places)?;
+        let places = entry.places();
+        let packed = self.packed(entry, workload, &places)?;
         let mut launches = Vec::new();
         for (at, set) in workload.sets.iter().enumerate() {
             let own = packed.iter().skip(at * places.len()).take(places.len());
-            let args = places.into_iter().zip(set.iter().zip(own));
+            let args = places.iter().zip(set.iter().zip(own));
             let args: Vec<Arg<'_>> = args
-                .map(|(at, (plain, packed))| Arg::new(name(at), packed.as_ref().unwrap_or(plain)))
+                .map(|(at, (plain, packed))| Arg::new(name(*at), packed.as_ref().unwrap_or(plain)))
                 .collect();
             launches.push(prepare_cuda(
                 &loaded,
@@ -290,7 +351,7 @@ impl Bench<'_> {
             loaded,
             launches,
             _packed: packed.into_iter().flatten().collect(),
-            comparison: None,
+            verdict: None,
         })
     }
 
@@ -300,18 +361,18 @@ impl Bench<'_> {
         &self,
         entry: &Entry<'_>,
         workload: &Workload,
-        places: [usize; 3],
+        places: &[usize],
     ) -> Result<Vec<Option<Buffer>>, Error> {
         let device = self.runtime.device();
         let mut packed = Vec::new();
         for set in &workload.sets {
-            for (at, plain) in places.into_iter().zip(set) {
-                let operand = entry.kernel.semantics.operands.get(at);
+            for (at, plain) in places.iter().zip(set) {
+                let operand = entry.kernel.semantics.operands.get(*at);
                 let operand = operand.filter(|operand| operand.packed.is_some());
                 packed.push(match operand {
                     None => None,
                     Some(operand) => {
-                        let extents = entry.fit.operands[at];
+                        let extents = entry.fit.operands[*at];
                         let plain = device.download(plain)?;
                         let dense = gather(extents, &plain, operand.dtype.bytes() as usize)?;
                         Some(
@@ -326,18 +387,19 @@ impl Bench<'_> {
         Ok(packed)
     }
 
-    /// Runs a kernel once on a poisoned output and compares that.
+    /// Runs a kernel once on a poisoned output and judges that.
     pub(crate) fn judge(
         &self,
         runner: &mut Runner<'_>,
         entry: &Entry<'_>,
         workload: &Workload,
-    ) -> Result<Comparison, Error> {
-        self.runtime.device().poison(workload.output()?)?;
+    ) -> Result<Verdict, Error> {
+        let (device, set) = (self.runtime.device(), workload.set()?);
+        workload.truth.reset(device, entry, set)?;
         self.enqueue(runner, 0)?;
-        let comparison = self.output(entry, workload, &self.judge_of(entry))?;
-        runner.comparison = Some(comparison);
-        Ok(comparison)
+        let verdict = workload.truth.judge(device, entry, set, Whose::Ours)?;
+        runner.verdict = Some(verdict.clone());
+        Ok(verdict)
     }
 
     fn enqueue(&self, runner: &Runner<'_>, set: usize) -> Result<(), Error> {
@@ -352,28 +414,66 @@ impl Bench<'_> {
 }
 
 impl Workload {
-    /// The output of the first set.
-    fn output(&self) -> Result<&Buffer, Error> {
-        let output = self.sets.first().and_then(|set| set.last());
-        output.ok_or(Error::ForeignBuffer)
+    fn new(sets: Vec<Set>, truth: Truth, peer: Box<dyn Peer>, layout: &str) -> Workload {
+        Workload {
+            sets,
+            truth,
+            peer,
+            graph: true,
+            leaders: Vec::new(),
+            best: RefCell::default(),
+            layout: layout.to_owned(),
+        }
+    }
+
+    /// The set that is judged.
+    fn set(&self) -> Result<&Set, Error> {
+        self.sets.first().ok_or(Error::ForeignBuffer)
     }
 }
 
 impl Entry<'_> {
+    /// Of each buffer of a set, as far as it is the kernel's, the operand.
+    fn places(&self) -> Vec<usize> {
+        match &self.form {
+            Some(form) => vec![form.a.at, form.b.at, form.d.at],
+            None => (0..self.kernel.semantics.operands.len()).collect(),
+        }
+    }
+
+    /// Bytes of all operands.
+    pub fn moved_bytes(&self) -> f64 {
+        let operands = self.kernel.semantics.operands.iter();
+        let operands = operands.zip(&self.fit.operands);
+        let bytes = operands.map(|(operand, extents)| bytes_of(extents.elems(), operand.dtype));
+        bytes.sum()
+    }
+
     /// Whether two kernels compute the same problem from the same memory.
     pub fn shares_with(&self, other: &Entry<'_>) -> bool {
-        let types = |e: &Entry<'_>| {
-            (
-                e.form.a.dtype,
-                e.form.b.dtype,
-                e.form.d.dtype,
-                e.form.accumulator,
-            )
-        };
-        let places = |e: &Entry<'_>| {
-            let extents = &e.fit.operands;
-            [&e.form.a, &e.form.b, &e.form.d].map(|f| f.orient(extents))
-        };
-        types(self) == types(other) && places(self) == places(other)
+        match (&self.form, &other.form) {
+            (Some(own), Some(others)) => {
+                let types = |form: &GemmForm| {
+                    let factors = [form.a.dtype, form.b.dtype];
+                    (factors, form.d.dtype, form.accumulator)
+                };
+                let places = |form: &GemmForm, entry: &Entry<'_>| {
+                    let extents = &entry.fit.operands;
+                    [&form.a, &form.b, &form.d].map(|factor| factor.orient(extents))
+                };
+                types(own) == types(others) && places(own, self) == places(others, other)
+            }
+            (None, None) => {
+                let function = |entry: &Entry<'_>| {
+                    let semantics = &entry.kernel.semantics;
+                    let types = semantics.operands.iter().map(|operand| operand.dtype);
+                    (semantics.function.clone(), types.collect::<Vec<_>>())
+                };
+                function(self) == function(other)
+                    && self.fit.operands == other.fit.operands
+                    && self.problem.extents().eq(other.problem.extents())
+            }
+            _ => false,
+        }
     }
 }

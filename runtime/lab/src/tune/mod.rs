@@ -6,13 +6,12 @@
 //! [`Runtime::select`]: tilewright_runtime::Runtime::select
 //!
 //! ```no_run
-//! use tilewright_lab::bench::{Extent, Leading, Stamp};
+//! use tilewright_lab::bench::{Extent, Stamp};
 //! use tilewright_lab::tune::{Journal, Settings, tune};
 //! use tilewright_runtime::{Device, Runtime};
 //! let runtime = Runtime::open("points.bundle".as_ref(), Device::emulator())?;
 //! let kernels: Vec<_> = runtime.kernels().iter().collect();
-//! let leading = Leading::default();
-//! let extents = [Extent { m: 128, n: 128, k: 64, letters: None, leading }];
+//! let extents = [Extent::product(128, 128, 64)];
 //! let (mut journal, mut records) = Journal::open("records.jsonl".as_ref())?;
 //! let tuned = tune(
 //!     &runtime, &kernels, &extents, &records.clone(), &Settings::default(), Stamp::default(),
@@ -180,15 +179,10 @@ fn groups<'k>(
     tuned: &mut Tuned,
 ) -> Vec<(String, Vec<Candidate<'k>>)> {
     let info = runtime.device().info();
-    let on_gpu = matches!(runtime.device(), Device::Cuda(_));
     let mut groups: Vec<(String, Vec<Candidate<'k>>)> = Vec::new();
     for extent in extents {
         let first = groups.len();
         for kernel in kernels {
-            if on_gpu && kernel.product().is_none() {
-                *tuned.unfit.entry("no product").or_default() += 1;
-                continue;
-            }
             let problem = match extent.problem(kernel, info) {
                 Ok(problem) => problem,
                 Err(error) => {

@@ -1,4 +1,4 @@
-//! Tuning on a GPU: candidates in rotations beside cuBLASLt's default and fastest candidate.
+//! Tuning on a GPU: candidates in rotations beside the peer's default and fastest candidate.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,6 @@ use super::measurer::{Candidate, Failure, Measurer, TuningDevice};
 use super::on_emulator::drawn;
 use super::record::Reason;
 use crate::bench::{Bench, Cut, Entry, Mode, Row, Rules, Runner, Workload, contest, quick_us};
-use crate::verify::Comparison;
 use tilewright_runtime::Error;
 
 /// Length of a slice of the first look.
@@ -99,7 +98,7 @@ impl<'k> GpuMeasurer<'_, 'k> {
         Cut {
             sets: self.workload.sets.len(),
             slice_us,
-            graph: true,
+            graph: self.workload.graph,
         }
     }
 }
@@ -133,14 +132,7 @@ impl Measurer for GpuMeasurer<'_, '_> {
         let runner = self.runners.get_mut(candidate).and_then(Option::as_mut);
         let runner = runner.ok_or_else(|| missing(candidate))?;
         let judged = bench.judge(runner, entry, &self.workload).map_err(blame)?;
-        if let Comparison {
-            worst: Some(worst),
-            wrong,
-            ..
-        } = judged
-        {
-            let (got, want) = (worst.got, worst.want);
-            let detail = format!("{wrong} elements are wrong; one is {got}, not {want}");
+        if let Some(detail) = judged.failure {
             return Err(Failure::Dropped(Reason::Wrong, detail));
         }
         let hash = entry.kernel.content_hash.as_str();
@@ -167,7 +159,7 @@ impl Measurer for GpuMeasurer<'_, '_> {
 
     fn measure(&mut self, candidates: &[usize], mode: Mode) -> Result<Vec<Row>, Failure> {
         let ready = self.ready(candidates)?;
-        let rows = self.gpu.bench.gemm_rows(&ready, &self.workload, mode);
+        let rows = self.gpu.bench.group_rows(&ready, &self.workload, mode);
         rows.map_err(Failure::of_device)
     }
 }

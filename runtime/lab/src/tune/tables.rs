@@ -12,7 +12,7 @@ use tilewright_bundle::{
 };
 
 use super::record::{Outcome, Record};
-use crate::bench::{Extent, Leading, Letters, Mode};
+use crate::bench::{Extent, Letters, Mode};
 use crate::verify::GemmForm;
 use tilewright_runtime::DeviceInfo;
 use tilewright_runtime::Problem;
@@ -146,12 +146,15 @@ impl Origin<'_> {
     /// takes.
     fn problem(&self, kernel: &Kernel, record: &Record) -> Option<Problem> {
         let row = &record.row.problem;
+        let batch = (row.batch != 1).then_some(("batch", row.batch));
+        let matrix = [("m", row.m), ("n", row.n), ("k", row.k)];
+        let more = row
+            .more
+            .iter()
+            .map(|(name, extent)| (name.as_str(), *extent));
         let extent = Extent {
-            m: row.m,
-            n: row.n,
-            k: row.k,
             letters: record.row.layout.parse().ok(),
-            leading: Leading::default(),
+            ..Extent::named(matrix.into_iter().chain(batch).chain(more))
         };
         if row.strides.is_empty() {
             let tight = tightest(kernel, &extent.of(kernel), self.device).ok()?;

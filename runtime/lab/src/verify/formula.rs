@@ -6,6 +6,8 @@
 
 mod kept;
 
+mod sampled;
+
 use tilewright_bundle::{DType, Kernel};
 use tilewright_formula::interpret::{Bounded, Evaluator, Inputs, Output, Tensor};
 use tilewright_formula::{Formula, check};
@@ -20,7 +22,6 @@ use super::reference::{Shape, on_cpu};
 use kept::Kept;
 use tilewright_runtime::Device;
 use tilewright_runtime::Error;
-use tilewright_runtime::Extents;
 use tilewright_runtime::Fit;
 use tilewright_runtime::Problem;
 
@@ -147,6 +148,18 @@ impl<'a> FormulaReference<'a> {
                 output.map(|output| output.integers).unwrap_or_default(),
             ));
         }
+        self.evaluated(given, data, |evaluator| evaluator.outputs())
+            .map(Truth::Computed)
+    }
+
+    /// What an evaluator of the formula gives on these elements.
+    fn evaluated<T>(
+        &self,
+        given: &[Option<Vec<u8>>],
+        data: Data,
+        ask: impl FnOnce(&Evaluator<'_>) -> Result<T, tilewright_formula::interpret::Error>,
+    ) -> Result<T, Error> {
+        let operands = &self.kernel.semantics.operands;
         let decoded = operands.iter().zip(given).map(|(operand, bytes)| {
             let bytes = bytes.as_deref();
             bytes.map(|bytes| decode(operand.dtype, bytes)).transpose()
@@ -160,8 +173,9 @@ impl<'a> FormulaReference<'a> {
             }
         }
         let sums = self.sums(data);
-        let evaluator = Evaluator::new(self.formula, &inputs, &sums).map_err(failed)?;
-        evaluator.outputs().map_err(failed).map(Truth::Computed)
+        let evaluator = Evaluator::new(self.formula, &inputs, &sums);
+        let answer = evaluator.and_then(|evaluator| ask(&evaluator));
+        answer.map_err(|error| Error::Request(format!("{}: {error}", self.kernel.id)))
     }
 
     /// The formula on elements that are numbers of 64 bits.
@@ -283,7 +297,8 @@ impl<'a> FormulaReference<'a> {
                         .map(|bytes| decode(output.dtype, bytes))
                         .transpose()?;
                     let compared = compared(output, &values, before.as_deref());
-                    verdict.add(output, &self.fit.operands[at], compared);
+                    let extents = &self.fit.operands[at];
+                    verdict.add(output, compared, |at| extents.coordinate(at as i64));
                 }
                 Ok(verdict)
             }
@@ -312,8 +327,17 @@ impl Verdict {
         }
     }
 
-    /// Adds one output's comparison.
-    fn add(&mut self, output: &Output, extents: &Extents, compared: Comparison) {
+    /// The largest error over allowed error, as a number that JSON has; above 1 where anything is
+    /// wrong.
+    pub(crate) fn worst(&self) -> f64 {
+        match &self.failure {
+            Some(_) => self.max_err.clamp(1.0f64.next_up(), f64::MAX),
+            None => self.max_err.min(f64::MAX),
+        }
+    }
+
+    /// Adds the comparison of some elements of an output; `place` tells where one of them is.
+    fn add(&mut self, output: &Output, compared: Comparison, place: impl Fn(usize) -> String) {
         self.rel_err = self.rel_err.max(compared.rel_err);
         self.max_err = self.max_err.max(compared.max_err);
         if let (None, Some(worst)) = (&self.failure, compared.worst) {
@@ -323,7 +347,7 @@ impl Verdict {
                 compared.wrong,
                 output.values.len(),
                 output.name,
-                extents.coordinate(at as i64),
+                place(at),
             ));
         }
     }

@@ -9,7 +9,7 @@ use tilewright_bundle::DType;
 
 use super::numbers::{decode, encode, peak, weights};
 use tilewright_runtime::Error;
-use tilewright_runtime::cuda::{BlasLt, CudaDevice, DeviceMemory, MatrixOrder, Side};
+use tilewright_runtime::cuda::{Batch, BlasLt, CudaDevice, DeviceMemory, MatrixOrder, Side};
 
 /// Largest m·n·k that is computed on the CPU.
 pub const CPU_MOST: u64 = 1 << 28;
@@ -156,7 +156,13 @@ fn dgemm(
         leading: k,
     };
     // Row-major (m,n) is column-major (n,m): `b` is the left factor.
-    let product = blas.product(side(n), side(m), k, (DType::F64, n), DType::F64)?;
+    let product = blas.product(
+        [side(n), side(m)],
+        k,
+        (DType::F64, n),
+        DType::F64,
+        Batch::ONE,
+    )?;
     let algorithms = blas.algorithms(&product, 1)?;
     let Some(algorithm) = algorithms.first() else {
         return Err(Error::Request(format!(

@@ -272,11 +272,8 @@ fn extents_are_measured_in_the_order_asked_for() {
     let runtime = runtime();
     let info = runtime.device().info();
     let at = |letters| Extent {
-        m: 5,
-        n: 6,
-        k: 16,
         letters,
-        leading: Leading::default(),
+        ..Extent::product(5, 6, 16)
     };
     let strides = |id: &str, letters| {
         let kernel = runtime.bundle().kernel(id).unwrap();

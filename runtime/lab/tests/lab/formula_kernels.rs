@@ -299,13 +299,18 @@ fn renamed(id: &str) -> Kernel {
 fn products_of_other_names_are_tuned_by_rows_columns_and_depth() {
     let runtime = runtime_of(renamed("linear_f32@plain-1"), GEMM);
     let kernels: Vec<&Kernel> = runtime.kernels().iter().collect();
-    let extents = [Extent {
-        m: 6,
-        n: 7,
-        k: 16,
-        letters: None,
-        leading: Default::default(),
-    }];
+    let extents = [Extent::product(6, 7, 16)];
+    // Its own names are as good.
+    let own = Extent::named([("row", 6), ("out", 7), ("c", 16)]);
+    let info = runtime.device().info();
+    let [own, product] = [&own, &extents[0]].map(|extent| extent.problem(kernels[0], info));
+    assert_eq!(own.unwrap().to_string(), product.unwrap().to_string());
+    let foreign = Extent::named([("row", 6), ("out", 7), ("c", 16), ("g", 2)]);
+    let refused = foreign.problem(kernels[0], info).unwrap_err().to_string();
+    assert!(
+        refused.contains("`g`") || refused.contains(" g "),
+        "{refused}"
+    );
     let mut records = Vec::new();
     let mut keep = |progress: Progress<'_>| {
         if let Progress::Record(record) = progress {

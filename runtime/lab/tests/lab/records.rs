@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::fixture::*;
 use serde_json::{Value, json};
-use tilewright_lab::bench::{Extent, Leading, Stamp};
+use tilewright_lab::bench::{Extent, Stamp};
 use tilewright_lab::tune::{Journal, Progress, Record, Settings, Tuned, tune};
 use tilewright_runtime::RecordsError;
 use tilewright_runtime::bundle::{BundleWriter, Kernel};
@@ -71,13 +71,7 @@ fn tuned() -> (Runtime, Vec<Record>, Tuned) {
     let bundle = bundle_of([(gemm_kernel("gemm_f32@fast-2"), GEMM)]);
     let runtime = Runtime::new(bundle, Device::emulator());
     let kernels: Vec<&Kernel> = runtime.kernels().iter().collect();
-    let extent = Extent {
-        m: 6,
-        n: 7,
-        k: 16,
-        letters: None,
-        leading: Leading::default(),
-    };
+    let extent = Extent::product(6, 7, 16);
     let mut records = Vec::new();
     let mut tell = |progress: Progress<'_>| {
         if let Progress::Record(record) = progress {

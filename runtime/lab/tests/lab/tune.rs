@@ -51,13 +51,7 @@ fn runtime_of(bundle: Bundle) -> Runtime {
 }
 
 fn extent(m: i64, n: i64, k: i64) -> Extent {
-    Extent {
-        m,
-        n,
-        k,
-        letters: None,
-        leading: Leading::default(),
-    }
+    Extent::product(m, n, k)
 }
 
 /// The same with rows at multiples of so many elements.
@@ -413,7 +407,7 @@ fn tight_rows_and_padded_ones_are_problems_of_their_own() {
     let runtime = runtime_of(points());
     let mut records = Vec::new();
     let tight = extent(6, 7, 13);
-    let found = tuned(&runtime, &[tight], &mut records);
+    let found = tuned(&runtime, std::slice::from_ref(&tight), &mut records);
     // The kernel that wants rows of whole 16 elements is no candidate, and that is said.
     assert!(!records.iter().any(|r| r.row.kernel.contains("picky")));
     let (kernels, pad) = found.padded["6x7x13"];

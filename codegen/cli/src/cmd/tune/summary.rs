@@ -109,8 +109,7 @@ impl Summary {
                 let problem = &record.row.problem;
                 record.outcome == Outcome::Measured
                     && record.content_hash == choice.content_hash.as_str()
-                    && (problem.m, problem.n) == (extent.m, extent.n)
-                    && (problem.k == extent.k || problem.k == 1)
+                    && extent.is_of(problem)
                     && (problem.strides.iter()).all(|(name, own)| strides(name) == Some(own))
                     && extent
                         .letters
@@ -121,7 +120,7 @@ impl Summary {
             };
             let row = &record.row;
             self.winners.push(Winner {
-                problem: format!("{}x{}x{} {}", extent.m, extent.n, extent.k, row.layout),
+                problem: format!("{} {}", extent.sizes_text(), row.layout),
                 strides: row.problem.strides_text(),
                 kernel: choice.kernel.clone(),
                 us: choice.us,

@@ -1,5 +1,5 @@
-//! Products: kernels that compute the same problem from the same memory share inputs, reference
-//! and peer, and are arms of one rotation.
+//! Kernels that compute the same problem from the same memory share inputs, reference and peer, and
+//! are arms of one rotation.
 
 use tilewright_bundle::Kernel;
 
@@ -9,14 +9,15 @@ use super::rows::{Mode, Row, RowProblem};
 use super::slices::{Contender, contest};
 use super::workload::{DEFAULT, Entry, Runner, Workload};
 use super::{Arms, Bench, Event, Extent};
+use crate::verify::Verdict;
 use tilewright_runtime::Error;
 
 impl Bench<'_> {
-    /// Measures gemm kernels at one extent.
-    pub(super) fn gemms(
+    /// Measures kernels at one extent.
+    pub(super) fn groups(
         &mut self,
         kernels: &[&Kernel],
-        extent: Extent,
+        extent: &Extent,
         report: &mut impl FnMut(Event<'_>),
     ) -> Result<Vec<Row>, Error> {
         let mut groups: Vec<Vec<Entry<'_>>> = Vec::new();
@@ -69,7 +70,7 @@ impl Bench<'_> {
         &self,
         entries: &[Entry<'_>],
         workload: &Workload,
-        extent: Extent,
+        extent: &Extent,
         report: &mut impl FnMut(Event<'_>),
     ) -> Result<Vec<Row>, Error> {
         let mut runners = Vec::new();
@@ -105,7 +106,7 @@ impl Bench<'_> {
                 kernel: runners.first().map_or("", |(entry, _)| &entry.kernel.id),
                 kernels: runners.len(),
             });
-            for row in self.gemm_rows(&runners, workload, *mode)? {
+            for row in self.group_rows(&runners, workload, *mode)? {
                 report(Event::Row(&row));
                 rows.push(row);
             }
@@ -114,7 +115,7 @@ impl Bench<'_> {
     }
 
     /// Times kernels beside the peer in one rotation; a row each, in their order.
-    pub(crate) fn gemm_rows(
+    pub(crate) fn group_rows(
         &self,
         runners: &[(&Entry<'_>, &Runner<'_>)],
         workload: &Workload,
@@ -127,7 +128,7 @@ impl Bench<'_> {
                 samples: &samples,
                 ours: self.peers() + at,
             };
-            let mut row = self.gemm_row(entry, runner, workload, mode, &arms);
+            let mut row = self.group_row(entry, runner, workload, mode, &arms);
             row.peer = workload.peer.name(best);
             row
         };
@@ -150,7 +151,7 @@ impl Bench<'_> {
             .map(|c| contender(peer.as_ref(), *c, sets))
             .collect();
         contenders.extend(runners.iter().map(|(_, runner)| self.contender(runner)));
-        let (cut, rules) = (self.cut(mode, sets.len(), true), self.rules(mode));
+        let (cut, rules) = (self.cut(mode, sets.len(), workload.graph), self.rules(mode));
         contest(self.device, &self.sensors, &contenders, &cut, &rules)
     }
 
@@ -159,7 +160,7 @@ impl Bench<'_> {
         if self.options.noise { 3 } else { 1 }
     }
 
-    fn gemm_row(
+    fn group_row(
         &self,
         entry: &Entry<'_>,
         runner: &Runner<'_>,
@@ -169,27 +170,19 @@ impl Bench<'_> {
     ) -> Row {
         let mut row = self.row(runner.kernel, mode, arms);
         row.problem = RowProblem::of_kernel(entry.kernel, &entry.problem);
-        let shape = entry.form.shape;
-        let [m, n, k] = [shape.m, shape.n, shape.k].map(|extent| extent as i64);
-        row.layout = workload.layout.text().to_owned();
+        row.layout.clone_from(&workload.layout);
         row.cublaslt = workload.peer.cublaslt();
         row.candidates = workload.peer.candidates();
         if self.options.noise {
             row.default_us = Some(arms.samples.median_us(2));
             row.ratio_default = Some(arms.samples.ratio(2, arms.ours).median);
         }
-        let volume = m as f64 * n as f64 * k as f64;
-        row.tflops = 2.0 * volume / row.ours_us / 1e6;
-        let bytes = |rows: i64, cols: i64, size: u32| rows as f64 * cols as f64 * f64::from(size);
-        let form = &entry.form;
-        let moved = bytes(m, k, form.a.dtype.bytes())
-            + bytes(n, k, form.b.dtype.bytes())
-            + bytes(m, n, form.d.dtype.bytes());
-        row.tbps = moved / row.ours_us / 1e6;
+        row.tflops = workload.peer.flops().unwrap_or(0.0) / row.ours_us / 1e6;
+        row.tbps = entry.moved_bytes() / row.ours_us / 1e6;
         // An output that nobody has judged counts as wrong.
-        let judged = runner.comparison;
-        row.rel_err = judged.map_or(f64::MAX, |c| finite(c.rel_err));
-        row.max_err = judged.map_or(f64::MAX, |c| finite(c.max_err));
+        let judged = runner.verdict.as_ref();
+        row.rel_err = judged.map_or(f64::MAX, |verdict| finite(verdict.rel_err));
+        row.max_err = judged.map_or(f64::MAX, Verdict::worst);
         row
     }
 }

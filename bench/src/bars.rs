@@ -30,6 +30,10 @@ impl Peer {
     fn of(row: &Row) -> Option<Peer> {
         let peer = row.peer.to_lowercase();
         let default = peer.ends_with(", default");
+        // What does less than the kernel, or something else with as many bytes, is no peer.
+        if peer.ends_with("of as many bytes") || peer.ends_with("the product alone") {
+            return None;
+        }
         // `scaled_mm` of PyTorch is cuBLASLt's kernel.
         let is_lt = peer.starts_with("cublaslt") || peer.starts_with("torch scaled_mm");
         if is_lt && !default {
@@ -155,6 +159,9 @@ fn class(row: &Row) -> String {
     }
     if row.family == "scaled_gemm" {
         return "fp8 with scales by blocks".to_owned();
+    }
+    if row.family == "bmm" {
+        return "batched products".to_owned();
     }
     if row.family != "gemm" {
         return family;

@@ -107,6 +107,9 @@ impl Row {
             let (n, k) = (h * SCALED_BLOCK, g * SCALED_BLOCK);
             return format!("{m}x{n}x{k}{leading}");
         }
+        if self.family == "bmm" {
+            return format!("{g} of {m}x{n}x{k}{leading}");
+        }
         if self.family == "copy" {
             format!("{m}x{n}{leading}")
         } else {

@@ -17,7 +17,7 @@ use tilewright_bundle::{
     LaunchAbi, Operand, Param, ParamValue, Provenance, Resources, Role, ScalarType, Semantics,
     Sha256Hex, Sums, TensorMapAbi, TensorSwizzle, Workspace,
 };
-use tilewright_formula::{Accumulation, Extent};
+use tilewright_formula::Accumulation;
 
 pub use self::artifact::{Artifact, Cubin};
 use crate::arch::Arch;
@@ -168,10 +168,7 @@ fn semantics(plan: &Plan) -> std::result::Result<Semantics, String> {
         dtype: scalar.dtype,
     };
     let modes = plan.computes.formula.modes.iter();
-    let modes = modes.filter_map(|mode| match mode.extent {
-        Extent::Constant(extent) => Some((mode.name.clone(), extent)),
-        _ => None,
-    });
+    let modes = modes.filter_map(|mode| Some((mode.name.clone(), mode.extent.constant()?)));
     Ok(Semantics {
         operands: operands.collect::<std::result::Result<_, String>>()?,
         scalars: scalars.map(scalar).collect(),

@@ -57,6 +57,16 @@ pub enum Extent {
     },
 }
 
+impl Extent {
+    /// What it is in every problem, where it is the same.
+    pub const fn constant(self) -> Option<i64> {
+        match self {
+            Extent::Constant(extent) => Some(extent),
+            Extent::Named | Extent::Ragged { .. } => None,
+        }
+    }
+}
+
 /// An intermediate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Local {

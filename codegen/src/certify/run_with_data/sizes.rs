@@ -1,7 +1,5 @@
 //! Sizes of the problems that kernels are run on.
 
-use tilewright_formula::Extent;
-
 use crate::ir::tile::{Engine, Full, Kernel, Pipe};
 use crate::plan::data::assumptions::Assumption;
 use crate::plan::data::model::Plan;
@@ -63,14 +61,7 @@ pub(super) fn point(extents: &[i64], mut number: i64) -> Vec<i64> {
 /// for another.
 pub(super) fn extents(plan: &Plan, kernel: &Kernel) -> Vec<Extents> {
     let tiles = of_tile(plan, kernel).into_iter();
-    let constant = |mode: &str| {
-        let mut modes = plan.computes.formula.modes.iter();
-        let facts = modes.find(|facts| facts.name == mode)?;
-        match facts.extent {
-            Extent::Constant(extent) => Some(extent),
-            _ => None,
-        }
-    };
+    let constant = |mode: &str| plan.computes.formula.constant_of(mode);
     // Few of each mode that no tile cuts, or as many as there are always.
     let some = |modes: &[&str], of: &[i64; 4], number: usize| -> Vec<i64> {
         let modes = modes.iter().enumerate();

@@ -3,8 +3,6 @@
 //! Comes in: how many of them a thread has side by side. Goes out: violations with a way out, and
 //! what launches guarantee, so that no byte is shared by two rows or two threads.
 
-use tilewright_formula::Extent;
-
 use crate::error::Violation;
 use crate::plan::data::assumptions::Assumption;
 use crate::plan::data::model::Plan;
@@ -58,9 +56,7 @@ pub(in crate::plan) fn assume(chooser: &mut Chooser<'_>, plan: &mut Plan, operan
         return;
     };
     let mode = &operand.axis(axis).mode;
-    let mut modes = plan.computes.formula.modes.iter();
-    let facts = modes.find(|facts| facts.name == *mode);
-    if let Some(Extent::Constant(extent)) = facts.map(|facts| facts.extent) {
+    if let Some(extent) = plan.computes.formula.constant_of(mode) {
         if extent % per_byte != 0 {
             let message = format!(
                 "modes.{mode} is {extent}, and {} is {}, two elements to a byte along {mode}: use \

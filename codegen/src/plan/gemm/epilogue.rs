@@ -1,7 +1,6 @@
 //! What is computed of the sums of a product before they are stored: every operand that is read
 //! beside the factors comes to the threads that hold the sums it belongs to.
 
-use tilewright_formula::Extent;
 use tilewright_formula::form::Form;
 use tilewright_layout::make_tiled_copy_c;
 
@@ -154,12 +153,8 @@ fn blocks_of_clusters(chooser: &mut Chooser<'_>, plan: &mut Plan, count: i64) {
         return;
     };
     let mode = blocks.mode.clone();
-    let mut modes = plan.computes.formula.modes.iter();
-    match modes
-        .find(|facts| facts.name == mode)
-        .map(|facts| &facts.extent)
-    {
-        Some(Extent::Constant(extent)) if extent % count != 0 => {
+    match plan.computes.formula.constant_of(&mode) {
+        Some(extent) if extent % count != 0 => {
             let message = format!(
                 "cluster has {count} CTAs along {mode}, each of which makes a block of its own, \
                  and modes.{mode} is {extent}: use 1 along it"

@@ -14,8 +14,6 @@ mod atoms;
 
 use std::sync::Arc;
 
-use tilewright_formula::Extent;
-
 pub(super) use atoms::{others as other_atoms, roles_by_itself};
 
 use crate::arch::{ARCHES, Arch};
@@ -105,13 +103,8 @@ fn check_part(spec: &Spec, chooser: &mut Chooser<'_>) {
     let (Some(part), Some(summed)) = (spec.compute.part(), spec.modes().get(SUMMED)) else {
         return;
     };
-    let mut modes = spec.compute.formula.modes.iter();
-    let extent = match modes
-        .find(|facts| facts.name == *summed)
-        .map(|facts| &facts.extent)
-    {
-        Some(Extent::Constant(extent)) => *extent,
-        _ => return,
+    let Some(extent) = spec.compute.formula.constant_of(summed) else {
+        return;
     };
     let tile = spec.cta_tile[SUMMED];
     if tile != extent {

@@ -1,8 +1,6 @@
 //! Elements of outputs that share an address, as constant strides have it: in a tile, and in blocks
 //! of columns.
 
-use tilewright_formula::Extent;
-
 use crate::plan::data::model::Plan;
 use crate::plan::instructions::choose::Chooser;
 use crate::spec::keys::model::{Axis, Operand, Stride};
@@ -56,9 +54,7 @@ pub(in crate::plan) fn check_blocks(chooser: &mut Chooser<'_>, plan: &Plan, colu
         .get(columns)
         .map(String::as_str)
         .unwrap_or_default();
-    let formula = &plan.computes.formula;
-    let facts = formula.modes.iter().find(|facts| facts.name == columns);
-    let Some(Extent::Constant(extent)) = facts.map(|facts| &facts.extent) else {
+    let Some(extent) = plan.computes.formula.constant_of(columns) else {
         return;
     };
     for operand in plan.operands.iter().filter(|one| one.is_written()) {
@@ -74,7 +70,7 @@ pub(in crate::plan) fn check_blocks(chooser: &mut Chooser<'_>, plan: &Plan, colu
         let (name, mode) = (&operand.name, &block.mode);
         // Element i of a block and 0 of the one b behind it, where i times step is b times stride.
         let common = gcd(*stride, *step).max(1);
-        if stride / common < *extent {
+        if stride / common < extent {
             let behind = match step / common {
                 1 => "the next".to_owned(),
                 blocks => format!("the one {blocks} behind it"),

@@ -23,13 +23,12 @@ const MOST_BATCHES: usize = 3;
 /// Why the modes of constant extent beside the rows and columns of a product do not tell products
 /// apart: one refusal, whatever else follows from it.
 pub(super) fn side_by_side(formula: &Formula, found: &Contraction) -> Option<Violation> {
-    let facts = |mode: &ModeId| formula.modes.get(*mode);
     let of_results = ProductModes::of(formula, found).columns;
-    let constant = |mode: &ModeId| match facts(mode)?.extent {
-        Extent::Constant(extent) if !of_results.contains(mode) => {
-            Some((facts(mode)?.name.as_str(), extent))
-        }
-        _ => None,
+    let constant = |mode: &ModeId| {
+        let extent = formula
+            .constant(*mode)
+            .filter(|_| !of_results.contains(mode))?;
+        Some((formula.modes.get(*mode)?.name.as_str(), extent))
     };
     let [rows, columns] = [&found.rows, &found.columns];
     let beside =
@@ -43,7 +42,7 @@ pub(super) fn side_by_side(formula: &Formula, found: &Contraction) -> Option<Vio
     let named = |modes: &[ModeId]| match modes
         .iter()
         .filter(|mode| constant(mode).is_none())
-        .filter_map(facts)
+        .filter_map(|mode| formula.modes.get(*mode))
         .collect::<Vec<_>>()[..]
     {
         [one] => Some(one.name.as_str()),
@@ -181,7 +180,7 @@ fn parts(formula: &Formula, found: &Contraction, planes: Option<&Planes>) -> Vec
     let text = fold(&parts.sum, formula);
     let modes = ProductModes::of(formula, found);
     let extent = |mode: &ModeId| formula.modes.get(*mode).map(|facts| &facts.extent);
-    let constant = |mode| matches!(extent(mode), Some(Extent::Constant(_)));
+    let constant = |mode: &ModeId| formula.constant(*mode).is_some();
     let what = if planes.is_some() {
         Some(format!(
             "`{text}` adds parts of several products side by side"
@@ -358,12 +357,12 @@ fn sum(formula: &Formula, found: &Contraction, planes: Option<&Planes>) -> Vec<M
 
 /// Why a mode of constant extent is none of blocks of columns, where it is too short.
 fn no_block(formula: &Formula, mode: ModeId) -> Option<String> {
-    match formula.modes.get(mode)?.extent {
-        Extent::Constant(extent) if extent < LEAST_BLOCK => Some(format!(
-            ", as {extent} columns are no block, which has {LEAST_BLOCK} or more"
-        )),
-        _ => None,
-    }
+    let short = formula
+        .constant(mode)
+        .filter(|extent| *extent < LEAST_BLOCK);
+    short.map(|extent| {
+        format!(", as {extent} columns are no block, which has {LEAST_BLOCK} or more")
+    })
 }
 
 /// What a statement writes and reads along the mode that tells products apart, but the factor.

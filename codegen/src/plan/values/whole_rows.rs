@@ -1,7 +1,5 @@
 //! What folds demand of the tile: how two values become one, and that it has all that is folded.
 
-use tilewright_formula::Extent;
-
 use crate::plan::data::assumptions::Assumption;
 use crate::plan::data::folds::FoldPlan;
 use crate::plan::data::model::Plan;
@@ -31,8 +29,7 @@ pub(in crate::plan) fn held(
     (why, otherwise): (&str, &str),
 ) {
     let mode = plan.modes.get(over).cloned().unwrap_or_default();
-    let formula = &plan.computes.formula;
-    let extent = formula.modes.iter().find(|facts| facts.name == mode);
+    let extent = plan.computes.formula.constant_of(&mode);
     let whole = Assumption::ExtentMost {
         reason: format!("a CTA holds all of {mode}, which {why}"),
         mode: mode.clone(),
@@ -41,7 +38,7 @@ pub(in crate::plan) fn held(
     if plan.assumptions.contains(&whole) {
         return;
     }
-    if let Some(Extent::Constant(extent)) = extent.map(|facts| facts.extent)
+    if let Some(extent) = extent
         && extent > most
     {
         let message = format!(

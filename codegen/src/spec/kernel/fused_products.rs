@@ -28,7 +28,7 @@ impl Planes {
         let modes = ProductModes::of(formula, found);
         let plane = |mode: &usize| {
             let facts = formula.modes.get(*mode)?;
-            let count = constant(formula, *mode)?;
+            let count = formula.constant(*mode)?;
             (count > 1 && !modes.columns.contains(mode)).then(|| Planes {
                 mode: facts.name.clone(),
                 count,
@@ -82,7 +82,7 @@ impl ProductModes {
     /// Those of a product.
     pub fn of(formula: &Formula, found: &Contraction) -> ProductModes {
         let columns: Vec<usize> = columns(formula, found);
-        let is_constant = |mode: &&usize| constant(formula, **mode).is_some();
+        let is_constant = |mode: &&usize| formula.constant(**mode).is_some();
         let named = |mode: &usize| {
             let facts = formula.modes.get(*mode);
             facts.is_some_and(|facts| facts.extent == Extent::Named)
@@ -148,14 +148,6 @@ pub(in crate::spec) fn mode_of(
     };
     let mode = which(ProductModes::of(formula, found))?;
     Some(formula.modes.get(mode)?.name.clone())
-}
-
-/// The extent of a mode that has the same one in every problem.
-fn constant(formula: &Formula, mode: usize) -> Option<i64> {
-    match formula.modes.get(mode)?.extent {
-        Extent::Constant(extent) => Some(extent),
-        _ => None,
-    }
 }
 
 /// The columns that tell no planes apart: those whose extent the problem says, and constant ones

@@ -4,7 +4,7 @@ use super::flow::Flow;
 use super::product::{Product, fold_at, multiplied};
 use super::{Contraction, Factor, FoldSite, Parts, is_plain};
 use crate::affine::{ModeId, Symbol};
-use crate::formula::{Expr, ExprKind, Extent, Formula, Index, ModeSet, Source, Statement};
+use crate::formula::{Expr, ExprKind, Formula, Index, ModeSet, Source, Statement};
 use crate::functions::Fold;
 use crate::problem::Problem;
 use crate::syntax::Combine;
@@ -215,8 +215,7 @@ fn indices(formula: &Formula, product: &Product) -> Vec<Problem> {
 
 /// Whether folds beside the sum are along what a tile holds.
 fn folds_fit(formula: &Formula, contraction: &Contraction) -> Vec<Problem> {
-    let constant = (0..formula.modes.len())
-        .filter(|mode| matches!(formula.modes[*mode].extent, Extent::Constant(_)));
+    let constant = (0..formula.modes.len()).filter(|mode| formula.constant(*mode).is_some());
     let constant: Vec<ModeId> = constant.collect();
     let summed = set_of(&contraction.summed);
     let held = set_of(&contraction.rows) | set_of(&contraction.columns) | set_of(&constant);

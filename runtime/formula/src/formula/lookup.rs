@@ -125,9 +125,19 @@ impl Formula {
         first.iter().map(table).collect()
     }
 
+    /// The extent of a mode that is the same in every problem.
+    pub fn constant(&self, mode: ModeId) -> Option<i64> {
+        self.modes.get(mode)?.extent.constant()
+    }
+
+    /// The same of a mode by its name.
+    pub fn constant_of(&self, mode: &str) -> Option<i64> {
+        self.constant(self.mode(mode)?)
+    }
+
     /// Names of the extents that a launch gives, in order of their modes.
     pub fn extent_names(&self) -> Vec<&str> {
-        let given = |mode: &&ModeFacts| !matches!(mode.extent, Extent::Constant(_));
+        let given = |mode: &&ModeFacts| mode.extent.constant().is_none();
         let modes = self.modes.iter().filter(given);
         modes.map(|mode| mode.name.as_str()).collect()
     }

@@ -4,7 +4,6 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use rayon::prelude::*;
 use tilewright_bundle::Operand;
-use tilewright_formula::Extent;
 use tilewright_formula::interpret::{self, Element, Evaluator, Output};
 
 use super::super::data::Data;
@@ -90,9 +89,9 @@ impl FormulaReference<'_> {
     /// Terms of the formula at this problem, at most: the product of the extents of all modes.
     fn terms(&self) -> f64 {
         let modes = self.formula.modes.iter();
-        let extents = modes.map(|mode| match mode.extent {
-            Extent::Constant(extent) => extent,
-            _ => self.problem.extent(&mode.name).unwrap_or(1),
+        let extents = modes.map(|mode| {
+            let constant = mode.extent.constant();
+            constant.or(self.problem.extent(&mode.name)).unwrap_or(1)
         });
         extents.map(|extent| extent.max(1) as f64).product()
     }

@@ -1,8 +1,6 @@
 //! Tiles of a flow made a share at a time, so that a thread holds few values at once: folds with
 //! all that they are of, then what is left.
 
-use tilewright_formula::Extent;
-
 use super::{Edge, FlowTiles};
 use crate::error::Result;
 use crate::ir::tile::build::tiles::Tiles;
@@ -94,11 +92,10 @@ impl FlowTiles<'_> {
         let over = self.flow.folds.get(fold).map(|fold| fold.over);
         let mode = over.and_then(|over| self.plan.modes.get(over));
         let extent = over.and_then(|over| self.plan.cta_tile.get(over));
-        let mut modes = self.plan.computes.formula.modes.iter();
-        let known = modes.find(|facts| Some(&facts.name) == mode);
-        match known.map(|facts| &facts.extent) {
-            Some(Extent::Constant(known)) if Some(known) == extent => Bounds::Inside,
-            _ => bounds,
+        let known = mode.and_then(|mode| self.plan.computes.formula.constant_of(mode));
+        match known.is_some() && known == extent.copied() {
+            true => Bounds::Inside,
+            false => bounds,
         }
     }
 }

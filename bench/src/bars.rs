@@ -176,7 +176,7 @@ fn class(row: &Row) -> String {
 }
 
 /// Words of a spec's name that say how it computes, not what.
-const SCHEDULES: [&str; 9] = [
+const SCHEDULES: [&str; 10] = [
     "sm80",
     "sm89",
     "sm90",
@@ -184,6 +184,7 @@ const SCHEDULES: [&str; 9] = [
     "widest",
     "narrow",
     "multicast",
+    "boxed",
     "long",
     "longer",
 ];

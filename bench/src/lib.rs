@@ -105,10 +105,10 @@ impl Row {
         let leading = self.problem.leading();
         if self.family == "scaled_gemm" {
             let (n, k) = (h * SCALED_BLOCK, g * SCALED_BLOCK);
-            return format!("{m}x{n}x{k}{leading}");
+            return format!("{m}x{n}x{k}");
         }
         if self.family == "bmm" {
-            return format!("{g} of {m}x{n}x{k}{leading}");
+            return format!("{g} of {m}x{n}x{k}");
         }
         if self.family == "copy" {
             format!("{m}x{n}{leading}")

@@ -164,6 +164,34 @@ pub(super) fn failed(call: &'static str) -> impl FnOnce(CublasError) -> Error {
     }
 }
 
+/// The layout of so many column-major matrices that lie a stride apart, and the elements from the
+/// first to behind the last.
+fn matrix(
+    dtype: sys::cudaDataType_t,
+    (rows, cols): (i64, i64),
+    leading: i64,
+    (count, stride): (i32, i64),
+) -> Result<(sys::cublasLtMatrixLayout_t, u64), Error> {
+    use sys::cublasLtMatrixLayoutAttribute_t as Attribute;
+    let leading = leading.max(rows);
+    let (rows, cols) = (rows.max(0) as u64, cols.max(0) as u64);
+    let layout = result::create_matrix_layout(dtype, rows, cols, leading)
+        .map_err(failed("cublasLtMatrixLayoutCreate"))?;
+    if count != 1 {
+        let strided = Attribute::CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET;
+        let set = set_layout(layout, Attribute::CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, count)
+            .and_then(|()| set_layout(layout, strided, stride));
+        if let Err(error) = set {
+            // SAFETY: made above, and known to nobody else.
+            let _ = unsafe { result::destroy_matrix_layout(layout) };
+            return Err(error);
+        }
+    }
+    let others = u64::try_from(count - 1).unwrap_or(0) * stride as u64;
+    let one = cols.saturating_sub(1) * leading.max(0) as u64 + rows;
+    Ok((layout, others + one))
+}
+
 /// Sets an attribute of a matrix whose type in the manual is `T`.
 fn set_layout<T: Copy>(
     layout: sys::cublasLtMatrixLayout_t,
@@ -290,28 +318,11 @@ impl BlasLt {
             spans: [0; 3],
         };
         for at in 0..3 {
-            let (rows, cols) = shapes[at];
-            let ld = leading[at].max(rows);
-            let (rows, cols) = (rows.max(0) as u64, cols.max(0) as u64);
-            made.layouts[at] = result::create_matrix_layout(types[at], rows, cols, ld)
-                .map_err(failed("cublasLtMatrixLayoutCreate"))?;
             let stride = batch.strides[at].max(0);
-            let others = u64::try_from(batch.count - 1).unwrap_or(0) * stride as u64;
-            made.spans[at] = (others + cols.saturating_sub(1) * ld.max(0) as u64 + rows) * elem[at];
-            if batch != Batch::ONE {
-                use sys::cublasLtMatrixLayoutAttribute_t as Attribute;
-                let layout = made.layouts[at];
-                set_layout(
-                    layout,
-                    Attribute::CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT,
-                    batch.count,
-                )?;
-                set_layout(
-                    layout,
-                    Attribute::CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
-                    stride,
-                )?;
-            }
+            let (layout, elems) =
+                matrix(types[at], shapes[at], leading[at], (batch.count, stride))?;
+            made.layouts[at] = layout;
+            made.spans[at] = elems * elem[at];
         }
         // The left factor is taken as (l,k), the right one as (k,r).
         let transposed = [

@@ -13,8 +13,9 @@ The bundle is one that `build` made of specs with a `tune` section: every legal 
 For each problem every kernel that takes it is looked at for a few milliseconds; the fastest run in
 turns under load, because clocks move between looks. Those that lead are checked against f64, on
 the problem itself and on random ones, and only those that are right go on to races that halve their
-number and double their length. The last few are measured beside the peer, as `bench` does. A kernel that is wrong, does not load, stops or never ends is dropped
-with its reason: tuning runs in a process that is watched.
+number and double their length. The last few are measured beside the peer, as `bench` does. A kernel
+that is wrong, does not load, stops or never ends is dropped with its reason: tuning runs in a
+process that is watched.
 
 What became of each kernel is a line of JSON in RECORDS.jsonl: a row as of `bench`, with `format`,
 `outcome` (measured, screened, dropped), `reason`, `detail`, `content_hash`, `backend`, `sm`, `sms`.

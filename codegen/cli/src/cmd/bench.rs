@@ -1,8 +1,8 @@
 //! `bench`: the kernels of a bundle beside their peers, cuBLASLt and memcpy.
 //!
 //! Rows come as a table on stdout, or as JSON lines; `-o` appends each to a file of rows as soon as
-//! it is measured, so that one that is stopped loses nothing. What was left out is told on stderr with its reason. A row whose output broke the correctness rule makes
-//! the verdict negative.
+//! it is measured, so that one that is stopped loses nothing. What was left out is told on stderr
+//! with its reason. A row whose output broke the correctness rule makes the verdict negative.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;

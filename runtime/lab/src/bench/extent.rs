@@ -9,7 +9,6 @@ use tilewright_formula::Source;
 use tilewright_formula::affine::ModeId;
 use tilewright_formula::form::{Form, Rows};
 
-use super::rows::RowProblem;
 use crate::verify::{Factor, GemmForm};
 use tilewright_runtime::DeviceInfo;
 use tilewright_runtime::Error;
@@ -173,17 +172,6 @@ impl Extent {
         let scalars = kernel.semantics.scalars.iter();
         scalars.fold(Problem::of(own), |problem, scalar| {
             problem.with_scalar(&scalar.name, 1.0)
-        })
-    }
-
-    /// Whether a row's problem has these extents, as far as its kernel has them.
-    pub fn is_of(&self, problem: &RowProblem) -> bool {
-        self.sizes.iter().all(|(name, size)| match name.as_str() {
-            "m" => problem.m == *size,
-            "n" => problem.n == *size,
-            "k" => problem.k == *size || problem.k == 1,
-            "batch" => problem.batch == *size,
-            other => problem.more.get(other) == Some(size),
         })
     }
 

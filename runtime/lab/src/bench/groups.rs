@@ -3,11 +3,12 @@
 
 use tilewright_bundle::Kernel;
 
+use super::entry::Entry;
 use super::peer::contender;
 use super::rotation::Samples;
 use super::rows::{Mode, Row, RowProblem};
 use super::slices::{Contender, contest};
-use super::workload::{DEFAULT, Entry, Runner, Workload};
+use super::workload::{DEFAULT, Runner, Workload};
 use super::{Arms, Bench, Event, Extent};
 use crate::verify::Verdict;
 use tilewright_runtime::Error;

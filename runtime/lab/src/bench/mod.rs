@@ -22,6 +22,8 @@ mod strided;
 
 mod contraction;
 
+mod entry;
+
 mod peer;
 
 mod truth;
@@ -43,6 +45,7 @@ pub use rows::{Mode, Row, RowProblem, RowTypes, Stamp};
 pub use sensors::Reading;
 pub use slices::{Capture, Contender, Enqueue, Graphs, Replay};
 
+pub(crate) use entry::Entry;
 pub(crate) use rotation::Rules;
 pub(crate) use sensors::Sensors;
 pub(crate) use slices::{Cut, contest, quick_us};
@@ -51,7 +54,7 @@ use tilewright_runtime::DeviceInfo;
 use tilewright_runtime::Error;
 use tilewright_runtime::Runtime;
 use tilewright_runtime::cuda::{BlasLt, CudaDevice};
-pub(crate) use workload::{Entry, Runner, Workload};
+pub(crate) use workload::{Runner, Workload};
 
 /// Bytes that the sets of buffers must exceed together; the L2 of an H200 has 60 MB.
 const ROTATED_BYTES: u64 = 128 << 20;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use tilewright_bundle::{Kernel, Operand};
 use tilewright_formula::form::Form;
 
-use super::extent::{MATRIX, names};
+use super::extent::{Extent, MATRIX, names};
 use tilewright_runtime::Problem;
 
 /// What the caller knows about a run and this crate does not.
@@ -108,6 +108,17 @@ impl RowProblem {
             strides: strides.collect(),
             ..RowProblem::of(&renamed)
         }
+    }
+
+    /// Whether it has these extents, as far as its kernel has them.
+    pub fn is_at(&self, extent: &Extent) -> bool {
+        extent.sizes.iter().all(|(name, size)| match name.as_str() {
+            "m" => self.m == *size,
+            "n" => self.n == *size,
+            "k" => self.k == *size || self.k == 1,
+            "batch" => self.batch == *size,
+            other => self.more.get(other) == Some(size),
+        })
     }
 
     /// The extents as a table has them: `4096x512x64`, or by name where there are others.

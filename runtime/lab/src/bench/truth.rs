@@ -6,9 +6,9 @@
 
 use std::cell::RefCell;
 
+use super::entry::Entry;
 use super::peer::Set;
 use super::strided::gather;
-use super::workload::Entry;
 use crate::verify::{
     Comparison, Data, Dense, FormulaReference, GemmForm, Judge, Reference, Samples, Steps, Verdict,
 };

@@ -1,4 +1,4 @@
-//! What kernels of one problem share: inputs in memory, what outputs should be, the peer at its best.
+//! What kernels of one problem share: inputs in memory, what outputs should be, the peer's best.
 //!
 //! A kernel enters as an [`Entry`], its problem worked out, and becomes a [`Runner`], which has run
 //! once on a poisoned output and been judged. Only runners are timed. Products of two matrices are
@@ -10,20 +10,21 @@ use std::collections::HashMap;
 use tilewright_bundle::{Kernel, Operand};
 
 use super::contraction::Matrices;
+use super::entry::Entry;
 use super::extent::Letters;
 use super::peer::{CublasLt, Memcpy, Peer, Set, contender, fastest};
 use super::slices::{Contender, contest};
 use super::strided::{gather, image, span_bytes};
 use super::truth::{Truth, Whose};
-use super::{Bench, Extent, Mode, Rules, bytes_of};
+use super::{Bench, Extent, Mode, Rules};
 use crate::verify::{CPU_MOST, Data, FormulaReference, GemmForm, Samples, Verdict, on_cpu, on_gpu};
 use tilewright_runtime::Error;
+use tilewright_runtime::Launch;
 use tilewright_runtime::Problem;
 use tilewright_runtime::cuda::BlasLt;
 use tilewright_runtime::operand_bytes;
 use tilewright_runtime::parts::{prepare_cuda, views};
 use tilewright_runtime::{Arg, Buffer, LoadedKernel};
-use tilewright_runtime::{Fit, Launch};
 
 /// The candidate that cuBLASLt puts first.
 pub(crate) const DEFAULT: usize = 0;
@@ -31,15 +32,6 @@ pub(crate) const DEFAULT: usize = 0;
 const LEADERS: usize = 3;
 /// Rounds of that comparison.
 const BEST_ROUNDS: usize = 3;
-
-/// A kernel at its problem.
-pub(crate) struct Entry<'k> {
-    pub kernel: &'k Kernel,
-    pub problem: Problem,
-    pub fit: Fit,
-    /// The operands of a product of two matrices; `None` of what computes anything else.
-    pub form: Option<GemmForm>,
-}
 
 /// What kernels of one problem share on the device.
 pub(crate) struct Workload {
@@ -429,51 +421,5 @@ impl Workload {
     /// The set that is judged.
     fn set(&self) -> Result<&Set, Error> {
         self.sets.first().ok_or(Error::ForeignBuffer)
-    }
-}
-
-impl Entry<'_> {
-    /// Of each buffer of a set, as far as it is the kernel's, the operand.
-    fn places(&self) -> Vec<usize> {
-        match &self.form {
-            Some(form) => vec![form.a.at, form.b.at, form.d.at],
-            None => (0..self.kernel.semantics.operands.len()).collect(),
-        }
-    }
-
-    /// Bytes of all operands.
-    pub fn moved_bytes(&self) -> f64 {
-        let operands = self.kernel.semantics.operands.iter();
-        let operands = operands.zip(&self.fit.operands);
-        let bytes = operands.map(|(operand, extents)| bytes_of(extents.elems(), operand.dtype));
-        bytes.sum()
-    }
-
-    /// Whether two kernels compute the same problem from the same memory.
-    pub fn shares_with(&self, other: &Entry<'_>) -> bool {
-        match (&self.form, &other.form) {
-            (Some(own), Some(others)) => {
-                let types = |form: &GemmForm| {
-                    let factors = [form.a.dtype, form.b.dtype];
-                    (factors, form.d.dtype, form.accumulator)
-                };
-                let places = |form: &GemmForm, entry: &Entry<'_>| {
-                    let extents = &entry.fit.operands;
-                    [&form.a, &form.b, &form.d].map(|factor| factor.orient(extents))
-                };
-                types(own) == types(others) && places(own, self) == places(others, other)
-            }
-            (None, None) => {
-                let function = |entry: &Entry<'_>| {
-                    let semantics = &entry.kernel.semantics;
-                    let types = semantics.operands.iter().map(|operand| operand.dtype);
-                    (semantics.function.clone(), types.collect::<Vec<_>>())
-                };
-                function(self) == function(other)
-                    && self.fit.operands == other.fit.operands
-                    && self.problem.extents().eq(other.problem.extents())
-            }
-            _ => false,
-        }
     }
 }

@@ -109,7 +109,7 @@ impl Summary {
                 let problem = &record.row.problem;
                 record.outcome == Outcome::Measured
                     && record.content_hash == choice.content_hash.as_str()
-                    && extent.is_of(problem)
+                    && problem.is_at(extent)
                     && (problem.strides.iter()).all(|(name, own)| strides(name) == Some(own))
                     && extent
                         .letters

@@ -1,5 +1,5 @@
-//! How extents are written: `4096x4096x4096`, `8192x4096`, or by name, `l=16,m=64,n=64,k=64`; behind
-//! a colon an order, `TT`, and leading dimensions, `lda=4104` or `pad=8`.
+//! How extents are written: `4096x4096x4096`, `8192x4096`, or by name, `l=16,m=64,n=64,k=64`;
+//! behind a colon an order, `TT`, and leading dimensions, `lda=4104` or `pad=8`.
 
 use std::str::FromStr;
 

@@ -224,7 +224,7 @@ fn a_budget_that_is_used_up_is_told() {
 fn what_cannot_be_tuned_is_refused() {
     let fixture = Fixture::new();
     fixture.tune(&[]).expect(2);
-    let run = fixture.tune(&["--problem", "3x130"]).expect(2);
+    let run = fixture.tune(&["--problem", "3"]).expect(2);
     assert!(run.stderr.contains("4096x4096x4096:TN"), "{}", run.stderr);
     let run = fixture
         .tune(&["--problem", "3x130x1", "--kernel", "gemm"])
@@ -323,7 +323,7 @@ fn errors_of_the_child_are_told_once() {
         .expect(2);
     assert!(run.stderr.contains("a problem a line"), "{}", run.stderr);
     let file = fixture.at("problems.txt");
-    fs::write(&file, "3x130x1\nnone\n4x4\n").unwrap();
+    fs::write(&file, "3x130x1\nnone\n4x4x0\n").unwrap();
     let run = fixture
         .tune(&["--problems-file", file.to_str().unwrap()])
         .expect(2);

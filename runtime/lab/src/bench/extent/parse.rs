@@ -34,8 +34,8 @@ fn by_place(text: &str) -> Result<Vec<(&str, i64)>, String> {
     let sizes: Vec<&str> = text.split('x').collect();
     if !(2..=MATRIX.len()).contains(&sizes.len()) {
         return Err(
-            "write m, n and k as 4096x4096x4096 or 4096x4096x4096:TN, rows and columns as \
-             8192x4096, extents of other names as l=16,m=64,n=64,k=64"
+            "write 4096x4096x4096 or 4096x4096x4096:TN of a product, 8192x4096 of rows, or names, \
+             l=16,m=64,n=64,k=64"
                 .to_owned(),
         );
     }

@@ -31,7 +31,10 @@ pub enum Error {
     #[error(transparent)]
     Bundle(#[from] bundle::Error),
     /// This machine has no CUDA driver.
-    #[error("no CUDA driver: libcuda was not found. Install one, or use the emulator instead")]
+    #[error(
+        "no CUDA driver: libcuda was not found. Install one, or use the emulator instead \
+         (`--device emulator`, `Device::emulator()`, in Python `device=\"emulator\"`)"
+    )]
     NoDriver,
     /// The driver is there and has no such device.
     #[error("device {ordinal} does not exist: the driver reports {count}")]

@@ -133,6 +133,8 @@ def _axes(count: int) -> str:
 
 def _flattened(name: str, needs: int, has: int) -> str:
     """What makes so many axes of more, of arrays as of tensors."""
+    if has + 1 == needs:
+        return f"; {name}[None] has one more, of extent 1"
     if needs == 0 or has <= needs:
         return ""
     kept = "".join(f", {name}.shape[{axis}]" for axis in range(1 - needs, 0))

@@ -166,7 +166,10 @@ pub enum Refusal {
         stride: Vec<i64>,
     },
     /// A tensor's extent is not the one that follows from the others.
-    #[error("axis {axis} of `{operand}` has {has} elements; {extent} is {needs} {reason}")]
+    #[error(
+        "axis {axis} of `{operand}` has {has} elements; {extent} is {needs} {reason}{}",
+        repeated(*has)
+    )]
     Shape {
         /// The operand.
         operand: String,
@@ -222,7 +225,11 @@ pub enum Refusal {
         way_out: String,
     },
     /// An address is not aligned enough.
-    #[error("`{operand}` {}; a multiple of {needs} is needed", place(*address))]
+    #[error(
+        "`{operand}` {}; a multiple of {needs} is needed: give a copy, or build a kernel of a spec \
+         that names its stride of 1",
+        place(*address)
+    )]
     Alignment {
         /// The operand.
         operand: String,
@@ -397,6 +404,9 @@ pub(crate) fn axes(count: usize) -> String {
 
 /// What makes so many axes of more, of arrays of NumPy as of tensors of PyTorch.
 pub(crate) fn flattened(operand: &str, needs: usize, has: usize) -> String {
+    if has + 1 == needs {
+        return format!("; {operand}[None] has one more, of extent 1");
+    }
     if needs == 0 || has <= needs {
         return String::new();
     }
@@ -412,6 +422,26 @@ pub(crate) fn cast(needs: bundle::DType, has: &str) -> &'static str {
     match (needs, has) {
         (bundle::DType::S32, "s64") => " (PyTorch's `.int()` makes it so)",
         (bundle::DType::F32, "bf16" | "f16") => " (PyTorch's `.float()` makes it so)",
+        (bundle::DType::BF16, "u16" | "s16")
+        | (bundle::DType::E4M3 | bundle::DType::E5M2, "u8") => {
+            " (Python's `tilewright.as_dtype` says of words of NumPy what they are)"
+        }
+        (bundle::DType::BF16, "f32") => {
+            " (PyTorch's `.bfloat16()` rounds to it, a spec of other types takes it as it is)"
+        }
+        (bundle::DType::F16, "f32") => {
+            " (PyTorch's `.half()` rounds to it, a spec of other types takes it as it is)"
+        }
+        _ => "",
+    }
+}
+
+/// What to give of something that has one element along an axis: kernels repeat by strides.
+fn repeated(has: i64) -> &'static str {
+    match has {
+        1 => {
+            ": give as many, or build a kernel of a spec whose stride is 0 there and give it expanded"
+        }
         _ => "",
     }
 }

@@ -173,10 +173,38 @@ fn bound_operands(
                 }
                 operands.push(extents);
             }
-            Err(refusal) => refusals.push(refusal),
+            Err(refusal) => refusals.push(in_place(kernel, operand, refusal)),
         }
     }
     operands
+}
+
+/// A refusal of strides that repeat elements: no spec takes them of an operand that an output lies
+/// over.
+fn in_place(kernel: &Kernel, operand: &Operand, refusal: Refusal) -> Refusal {
+    let mut operands = kernel.semantics.operands.iter();
+    let over = operands.find(|one| one.over.as_ref() == Some(&operand.name));
+    match (refusal, over) {
+        (
+            Refusal::Strides {
+                operand,
+                shape,
+                stride,
+                ..
+            },
+            Some(over),
+        ) => Refusal::Strides {
+            problem: format!(
+                "strides must be positive, as `{}` is written over it: give a copy, or build a \
+                 kernel of a spec without `over` in `{}`",
+                over.name, over.name
+            ),
+            operand,
+            shape,
+            stride,
+        },
+        (refusal, _) => refusal,
+    }
 }
 
 /// A refusal of each confirmed promise that the kernel does not know.

@@ -47,10 +47,12 @@ fn padded(kernel: &Kernel, expr: &Condition, env: &Env) -> Option<String> {
         let pads = pads.flatten().or_else(next)?;
         let pads = pads.iter().map(|(name, to)| format!("{name} to {to}"));
         let pads = pads.collect::<Vec<_>>().join(" and with it ");
-        let any = operand.and_then(|operand| any_strides(kernel, operand));
-        let any = any.map_or_else(String::new, |layout| {
-            format!(", of a spec with any strides, `{layout}`")
+        let any = operand.and_then(|operand| {
+            let layout = any_strides(kernel, operand)?;
+            let alike = lies_over(kernel, operand);
+            Some(format!(", of a spec with any strides, `{layout}`{alike}"))
         });
+        let any = any.unwrap_or_default();
         return Some(format!("pad {pads}, or {BUILD}{any}"));
     }
     let next = next_multiple(env.get(known)?, multiple)?;
@@ -109,6 +111,23 @@ fn all_strided_by<'k>(kernel: &'k Kernel, name: &str) -> impl Iterator<Item = &'
     let is_it = move |expr: &Expr| expr.text() == name;
     let operands = kernel.semantics.operands.iter();
     operands.filter(move |operand| operand.layout.stride.iter().any(is_it))
+}
+
+/// Whose layout has to be the same, since one lies over the other; nothing of most operands.
+pub(super) fn lies_over(kernel: &Kernel, operand: &Operand) -> String {
+    let operands = kernel.semantics.operands.iter();
+    let alike = operands.filter(|one| {
+        one.over.as_ref() == Some(&operand.name) || operand.over.as_ref() == Some(&one.name)
+    });
+    let alike: Vec<String> = alike.map(|one| format!("`{}`", one.name)).collect();
+    match alike.is_empty() {
+        true => String::new(),
+        false => format!(
+            " (of `{}` and of {} alike, as one lies over the other)",
+            operand.name,
+            alike.join(" and ")
+        ),
+    }
 }
 
 /// An axis of an operand.

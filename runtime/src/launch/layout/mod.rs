@@ -374,8 +374,14 @@ fn other_strides(operand: &Operand, given: &[i64], env: &Env) -> String {
 /// That strides are not positive, and what to do with those that repeat elements.
 fn not_positive(operand: &Operand, extents: &Extents) -> String {
     let text = "strides must be positive";
-    if extents.stride().iter().any(|stride| *stride < 0) || operand.role.is_written() {
-        return text.to_owned();
+    if operand.role.is_written() {
+        return match &operand.over {
+            Some(over) => format!("{text}, also of `{over}`, which it is written over"),
+            None => format!("{text}: give memory of its own for each element"),
+        };
+    }
+    if extents.stride().iter().any(|stride| *stride < 0) {
+        return format!("{text}: give a copy, which lies in the order of its axes");
     }
     let OperandLayout { shape, stride, .. } = &operand.layout;
     let shape: Vec<&str> = shape.iter().map(Expr::text).collect();

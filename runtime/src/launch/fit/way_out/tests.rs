@@ -132,3 +132,32 @@ fn layouts_and_assumptions_are_told_at_once() {
     let kinds: Vec<_> = refused.iter().map(Refusal::kind).collect();
     assert_eq!(kinds, ["layout", "assumption", "assumption"], "{refused:?}");
 }
+
+/// What lies over an operand has its layout, so that both have to change.
+#[test]
+fn operands_that_lie_over_one_another_change_alike() {
+    let mut kernel = batched();
+    let [a, d] = &mut kernel.semantics.operands[..] else {
+        panic!("two operands");
+    };
+    d.layout.clone_from(&a.layout);
+    d.over = Some("a".to_owned());
+    kernel.semantics.function = Default::default();
+    kernel.resolve().unwrap();
+    let told = |strides: [i64; 3]| {
+        let problem = Problem::of([("z", 3), ("m", 70), ("k", 64)]);
+        let problem = problem
+            .with_strides("a", strides)
+            .with_strides("d", strides);
+        let refused = fit(&kernel, &problem, &DeviceInfo::of_capability(90)).unwrap_err();
+        refused.iter().map(Refusal::to_string).collect::<Vec<_>>()
+    };
+    let alike = "`(z,m,k):(sa,lda,sa0)` (of `a` and of `d` alike, as one lies over the other)";
+    assert!(told([75 * 70, 75, 1])[0].ends_with(alike));
+    let repeated = told([0, 64, 1]);
+    let copy = "strides must be positive, as `d` is written over it: give a copy, or build a \
+                kernel of a spec without `over` in `d`";
+    assert!(repeated[0].ends_with(copy), "{repeated:?}");
+    let output = "strides must be positive, also of `a`, which it is written over";
+    assert!(repeated[1].ends_with(output), "{repeated:?}");
+}

@@ -222,6 +222,23 @@ proptest! {
 }
 
 #[test]
+fn keys_of_other_tools_are_told_as_they_are_written_here() {
+    for (key, here) in [
+        ("stages", "pipeline"),
+        ("split_k", "stream_k"),
+        ("num_warps", "threads"),
+    ] {
+        let found = problems(&format!("{GEMM}{key}: 4\n"));
+        let unknown = found.iter().find(|one| one.code == "unknown-key").unwrap();
+        let help = unknown.help.clone().unwrap_or_default();
+        assert!(
+            help.starts_with("write `") && help.contains(here),
+            "{key}: {help}"
+        );
+    }
+}
+
+#[test]
 fn a_slip_in_any_key_is_named() {
     for (text, shape) in [COPY, GEMM].iter().zip(defaults()) {
         for Named { name, .. } in fields(Kind::Record(Spec::KEYS), shape).unwrap() {

@@ -315,8 +315,8 @@ fn of_threads(
         fits && atom.runs_on(point.spec.arch) && with().is_some()
     })?;
     let message = format!(
-        "threads multiply by {}, not tensor cores, which take operands that are contiguous along \
-         the summed mode by themselves",
+        "threads multiply by {}, not tensor cores, which are chosen where operands are contiguous \
+         along the summed mode in rows of whole 16 bytes",
         mma.atom.id
     );
     let mut violation = Violation::new(MMA, message);
@@ -325,7 +325,7 @@ fn of_threads(
         format!("use {other}, which runs on the same GPUs and takes these layouts; or ")
     });
     let help = format!(
-        "{other}write `mma: {{ atom: {} }}`, or layouts that are contiguous along it; {}",
+        "{other}write `mma: {{ atom: {} }}`, or layouts that are so; {}",
         named.id,
         meant(mma)
     );

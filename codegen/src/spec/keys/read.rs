@@ -36,6 +36,23 @@ pub(in crate::spec) struct Field<'n> {
     pub node: &'n Node,
 }
 
+/// What other tools call a few keys, and how these are written here.
+const ELSEWHERE: [(&str, &str); 7] = [
+    ("stages", "pipeline: { stages: 3 }"),
+    ("num_stages", "pipeline: { stages: 3 }"),
+    ("split_k", "scheduler: { kind: stream_k }"),
+    ("splitk", "scheduler: { kind: stream_k }"),
+    ("stream_k", "scheduler: { kind: stream_k }"),
+    ("num_warps", "threads: 128"),
+    ("warps", "threads: 128"),
+];
+
+/// How a key of another tool is written here.
+fn elsewhere(key: &str) -> Option<&'static str> {
+    let found = ELSEWHERE.iter().find(|(known, _)| *known == key);
+    found.map(|(_, here)| *here)
+}
+
 impl<'n> Fields<'n> {
     /// The field of that name, if it is written.
     pub fn get(&self, name: &str) -> Option<Field<'n>> {
@@ -219,7 +236,11 @@ impl Reader<'_> {
                 shown(&path),
                 all_of(names)
             );
-            let help = near.map_or("delete it".into(), |near| format!("use `{near}`"));
+            let help = match (elsewhere(&entry.key), near) {
+                (Some(here), _) => format!("write `{here}`"),
+                (None, Some(near)) => format!("use `{near}`"),
+                (None, None) => "delete it".to_owned(),
+            };
             self.problems
                 .add("unknown-key", &entry.key_span, message, help);
         }

@@ -207,8 +207,8 @@ words! {
 words! {
     /// How loads run ahead of the arithmetic.
     Schedule: "schedule", "schedule" {
-        /// Every warp loads and computes; `stages` cp.async groups in flight. `stages: 1` is
-        /// synchronous.
+        /// Every warp loads and computes; `stages` cp.async groups in flight. `stages: 1`, where
+        /// threads copy, is synchronous.
         Multistage = word("multistage").short("mult");
         /// One warpgroup loads, the others compute parts of one tile.
         Cooperative = word("cooperative").short("coop");

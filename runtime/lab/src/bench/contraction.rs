@@ -219,12 +219,8 @@ mod tests {
     use super::*;
     use tilewright_runtime::{Device, fit};
 
-    /// The matrices of a formula over a, b and d of these layouts, without gaps.
-    fn matrices(
-        layouts: [&str; 3],
-        compute: &str,
-        extents: &[(&'static str, i64)],
-    ) -> Option<Matrices> {
+    /// A kernel of a formula over a, b and d of these layouts.
+    fn kernel(layouts: [&str; 3], compute: &str) -> Kernel {
         let mut kernel = gemm_kernel("gemm_f32@any-1");
         for (operand, text) in kernel.semantics.operands.iter_mut().zip(layouts) {
             operand.layout = layout(text);
@@ -232,7 +228,16 @@ mod tests {
         compute.clone_into(&mut kernel.semantics.compute);
         // Nothing is launched.
         kernel.launches[0].params.clear();
-        let kernel = resolved(kernel);
+        resolved(kernel)
+    }
+
+    /// Its matrices, without gaps.
+    fn matrices(
+        layouts: [&str; 3],
+        compute: &str,
+        extents: &[(&'static str, i64)],
+    ) -> Option<Matrices> {
+        let kernel = kernel(layouts, compute);
         let problem = Problem::of(extents.iter().copied());
         let device = Device::emulator();
         let problem = tilewright_runtime::tightest(&kernel, &problem, device.info()).unwrap();
@@ -280,5 +285,27 @@ mod tests {
         let layouts = [layouts[0], layouts[1], "(m):(csd)"];
         let compute = "acc[m,n] = sum[k] a[m,k] * b[n,k]\nd[m] = max[n] acc[m,n]";
         assert_eq!(matrices(layouts, compute, &extents), None);
+    }
+
+    #[test]
+    fn kernels_of_more_than_a_product_keep_their_order() {
+        let layouts = ["(m,k):(lda,1)", "(n,k):(ldb,1)", "(m,n):(ldd,1)"];
+        let compute = "acc[m,n] = sum[k] a[m,k] * b[n,k]\nd[m,n] = max(acc[m,n], 0)";
+        let kernel = kernel(layouts, compute);
+        let device = Device::emulator();
+        let told = |text: &str| {
+            let extent: crate::bench::Extent = text.parse().unwrap();
+            let problem = extent.problem(&kernel, device.info());
+            problem.map(|_| ()).map_err(|error| error.to_string())
+        };
+        assert_eq!(told("4x5x6:TN"), Ok(()));
+        assert_eq!(told("4x5x6:TN,pad=8"), Ok(()));
+        let turned = told("4x5x6:NN").unwrap_err();
+        assert!(turned.ends_with("is asked for in the order NN, and its factors lie TN"));
+        let leading = told("4x5x6:lda=8").unwrap_err();
+        assert!(
+            leading.ends_with("say how far apart rows are by pad=8"),
+            "{leading}"
+        );
     }
 }

@@ -9,6 +9,7 @@ use tilewright_formula::Source;
 use tilewright_formula::affine::ModeId;
 use tilewright_formula::form::{Form, Rows};
 
+use super::contraction::Matrices;
 use crate::verify::{Factor, GemmForm};
 use tilewright_runtime::DeviceInfo;
 use tilewright_runtime::Error;
@@ -78,6 +79,14 @@ impl Letters {
     /// # Errors
     /// When a factor has no contiguous index.
     pub(crate) fn of_form(form: &GemmForm, extents: &[Extents]) -> Result<Letters, Error> {
+        Letters::of_matrices(&Matrices::of_product(form, extents))
+    }
+
+    /// The letters of two factors.
+    ///
+    /// # Errors
+    /// When one has no contiguous index.
+    fn of_matrices(matrices: &Matrices) -> Result<Letters, Error> {
         let k_major = |extents: Matrix, name: &str| match (extents.row_stride, extents.col_stride) {
             (_, 1) => Ok(true),
             (1, _) => Ok(false),
@@ -85,8 +94,8 @@ impl Letters {
                 "`{name}` has strides ({row},{col}); one of them has to be 1"
             ))),
         };
-        let a = k_major(form.a.orient(extents), "a")?;
-        Ok(Letters::of(a, k_major(form.b.orient(extents), "b")?))
+        let [a, b, _] = matrices.matrices;
+        Ok(Letters::of(k_major(a, "a")?, k_major(b, "b")?))
     }
 }
 
@@ -220,6 +229,31 @@ impl Extent {
         })
     }
 
+    /// Whether a kernel of more than a product has the order that is asked for: it keeps its own,
+    /// and its rows are apart by `pad`.
+    fn lies_so(&self, kernel: &Kernel, matrices: Option<&Matrices>) -> Result<(), Error> {
+        let id = &kernel.id;
+        let Leading { a, b, d, .. } = self.leading;
+        if [a, b, d].iter().any(Option::is_some) {
+            return Err(Error::Request(format!(
+                "{id} computes more than the product of two matrices, and lda, ldb and ldd are \
+                 those of its matrices alone: say how far apart rows are by pad=8"
+            )));
+        }
+        let Some(wanted) = self.letters else {
+            return Ok(());
+        };
+        let found = matrices.map(Letters::of_matrices).transpose()?;
+        let (wanted, why) = match found {
+            Some(found) if found == wanted => return Ok(()),
+            Some(found) => (wanted.text(), format!("its factors lie {}", found.text())),
+            None => (wanted.text(), "it has no two factors".to_owned()),
+        };
+        Err(Error::Request(format!(
+            "{id} is asked for in the order {wanted}, and {why}"
+        )))
+    }
+
     /// A product's problem with the order and the leading dimensions that are asked for.
     fn laid_out(
         &self,
@@ -230,6 +264,11 @@ impl Extent {
         // Some problem that the kernel takes tells which operand is which, and how it lies.
         let taken = tightest(kernel, &self.of(kernel), device)?;
         let fits = fit(kernel, &taken, device).map_err(|refusals| refused(kernel, refusals))?;
+        if kernel.product().is_none() {
+            let matrices = Matrices::of_contraction(kernel, &taken, &fits.operands);
+            self.lies_so(kernel, matrices.as_ref())?;
+            return Ok(problem);
+        }
         let form = GemmForm::of(kernel, &fits.operands)?;
         let lies = |factor: &Factor| factor.orient(&fits.operands).col_stride == 1;
         let rows = match self.letters {

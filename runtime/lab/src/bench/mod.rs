@@ -8,6 +8,8 @@
 //! itself gives the noise that it stands beside. The output of every timed kernel is compared with
 //! an f64 reference in the same run.
 
+mod contraction;
+
 mod extent;
 
 mod rows;
@@ -19,8 +21,6 @@ mod rotation;
 mod slices;
 
 mod strided;
-
-mod contraction;
 
 mod entry;
 

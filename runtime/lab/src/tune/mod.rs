@@ -82,6 +82,8 @@ pub struct Tuned {
     /// Of each problem how many kernels take it only with rows farther apart, and the least `pad`
     /// that one of them takes: they are no candidates for it.
     pub padded: BTreeMap<String, (usize, i64)>,
+    /// Of each problem why the first of the kernels that do not take it does not.
+    pub refused: BTreeMap<String, String>,
     /// The device's driver, as rows name it.
     pub driver: String,
     mode: Option<bench::Mode>,
@@ -187,6 +189,8 @@ fn groups<'k>(
                 Ok(problem) => problem,
                 Err(error) => {
                     *tuned.unfit.entry(kind(&error)).or_default() += 1;
+                    let refused = tuned.refused.entry(extent.to_string());
+                    refused.or_insert_with(|| error.to_string());
                     if let Some(pad) = extent.padding(kernel, info) {
                         let padded = tuned.padded.entry(extent.to_string()).or_insert((0, pad));
                         *padded = (padded.0 + 1, padded.1.min(pad));

@@ -50,7 +50,14 @@ fn padded(kernel: &Kernel, expr: &Condition, env: &Env) -> Option<String> {
         let any = operand.and_then(|operand| {
             let layout = any_strides(kernel, operand)?;
             let alike = lies_over(kernel, operand);
-            Some(format!(", of a spec with any strides, `{layout}`{alike}"))
+            let mut params = kernel.launches.iter().flat_map(|launch| &launch.params);
+            let threads = match params.any(|one| matches!(one.value, ParamValue::TensorMap(_))) {
+                true => ", whose threads copy: without `cluster`, `pipeline` and a tile for them",
+                false => "",
+            };
+            Some(format!(
+                ", of a spec with any strides, `{layout}`{alike}{threads}"
+            ))
         });
         let any = any.unwrap_or_default();
         return Some(format!("pad {pads}, or {BUILD}{any}"));

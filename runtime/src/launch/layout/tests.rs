@@ -151,15 +151,15 @@ fn bad_strides_are_refused() {
     // What is read may be repeated by a spec that says so.
     let mut kernel = kernel("(m,k):(lda,1)");
     kernel.semantics.operands[0].role = Role::In;
-    let mut env = self::env(&kernel, 5, 6, 7);
-    let refused = bind(&kernel.semantics.operands[0], &[0, 1], &mut env).unwrap_err();
+    let mut names = env(&kernel, 5, 6, 7);
+    let refused = bind(&kernel.semantics.operands[0], &[0, 1], &mut names).unwrap_err();
     assert_eq!(
         refused.to_string(),
         "`a` has strides (0,1) for 5x7: strides must be positive: give a copy that repeats \
          nothing, or build a kernel of a spec that says so, `(m,k):(0,1)`"
     );
-    let mut env = self::env(&kernel, 5, 6, 7);
-    let refused = bind(&kernel.semantics.operands[0], &[-7, 1], &mut env).unwrap_err();
+    let mut names = env(&kernel, 5, 6, 7);
+    let refused = bind(&kernel.semantics.operands[0], &[-7, 1], &mut names).unwrap_err();
     let copy = "strides must be positive: give a copy, which lies in the order of its axes";
     assert!(refused.to_string().ends_with(copy), "{refused}");
     assert!(bound("(m,k):(lda,1)", FIVE, &[i64::MAX, 1]).is_err());

@@ -35,6 +35,9 @@ pub struct Summary {
     problems: usize,
     /// Problems asked for that no kernel was measured on.
     missing: Vec<String>,
+    /// Of each problem why the first of the kernels that do not take it does not.
+    #[serde(default)]
+    refused: BTreeMap<String, String>,
 }
 
 /// The fastest kernel of one problem of one class.
@@ -65,6 +68,7 @@ impl Summary {
             tally: tuned.tally.clone(),
             problems: tables.points(),
             padded: tuned.padded.clone(),
+            refused: tuned.refused.clone(),
             ..Summary::default()
         };
         for (kind, count) in &tuned.unfit {
@@ -213,7 +217,9 @@ impl Summary {
             ));
         }
         for problem in &self.missing {
-            text.push_str(&format!("{problem}: no kernel was measured\n"));
+            let why = self.refused.get(problem);
+            let why = why.map_or_else(String::new, |why| format!(": {why}"));
+            text.push_str(&format!("{problem}: no kernel was measured{why}\n"));
         }
         let (bundle, sha256) = (&self.bundle, &self.sha256);
         let problems = so_many(self.problems, "problem");

@@ -137,11 +137,9 @@ fn layouts_and_assumptions_are_told_at_once() {
 #[test]
 fn operands_that_lie_over_one_another_change_alike() {
     let mut kernel = batched();
-    let [a, d] = &mut kernel.semantics.operands[..] else {
-        panic!("two operands");
-    };
-    d.layout.clone_from(&a.layout);
-    d.over = Some("a".to_owned());
+    let layout = kernel.semantics.operands[0].layout.clone();
+    kernel.semantics.operands[1].layout = layout;
+    kernel.semantics.operands[1].over = Some("a".to_owned());
     kernel.semantics.function = Default::default();
     kernel.resolve().unwrap();
     let told = |strides: [i64; 3]| {

@@ -11,7 +11,7 @@ use std::process::Command;
 
 use tilewright_bundle::Kernel;
 use tilewright_lab::bench::{self, Event, Extent, Options, Row, Stamp};
-use tilewright_runtime::{Device, Runtime};
+use tilewright_runtime::{Device, Error, Runtime};
 
 use crate::args::{self, Mode};
 use crate::cmd::bundle;
@@ -26,7 +26,7 @@ pub fn run(args: &args::Bench) -> Outcome {
     if let Some(path) = &args.output {
         output::check(path, Kind::Rows)?;
     }
-    let device = Device::cuda(0).map_err(Failure::could_not_run)?;
+    let device = Device::cuda(0).map_err(no_device)?;
     let runtime = Runtime::new(bundle::open(&args.source)?, device);
     let kernels = bundle::choose(runtime.bundle(), &args.kernel)?;
     let rows = measure(&runtime, &kernels, args, &options(&runtime, args))?;
@@ -38,6 +38,18 @@ pub fn run(args: &args::Bench) -> Outcome {
     Ok(Verdict::from_good(
         !rows.is_empty() && rows.iter().all(Row::is_correct),
     ))
+}
+
+/// Why there is nothing to measure on; the emulator is no way out, as it has no time.
+fn no_device(error: Error) -> Failure {
+    match error {
+        Error::NoDriver => Failure::CouldNotRun(
+            "bench needs an NVIDIA GPU, and libcuda was not found: the emulator has no time; \
+             `tune --device emulator` counts instructions, `verify` runs there as well"
+                .to_owned(),
+        ),
+        error => Failure::could_not_run(error),
+    }
 }
 
 /// How to measure, and what to write into every row.

@@ -439,9 +439,7 @@ pub(crate) fn cast(needs: bundle::DType, has: &str) -> &'static str {
 /// What to give of something that has one element along an axis: kernels repeat by strides.
 fn repeated(has: i64) -> &'static str {
     match has {
-        1 => {
-            ": give as many, or build a kernel of a spec whose stride is 0 there and give it expanded"
-        }
+        1 => ": give as many, or, to a kernel of a spec with a stride of 0 there, give it expanded",
         _ => "",
     }
 }

@@ -35,6 +35,7 @@ def test_all_arguments_with_other_axes_are_told(bundle):
     with pytest.raises(tilewright.Error) as raised:
         product.environment({"a": (3,), "b": (2, 4, 3)}, {})
     assert str(raised.value) == (
-        "`a` has 1 axis; the kernel takes (m,k):(rsa,csa), and `b` has 3 axes; the kernel takes "
-        "(n,k):(rsb,csb); where the first ones lie without gaps, b.reshape(-1, b.shape[-1]) does"
+        "`a` has 1 axis; the kernel takes (m,k):(rsa,csa); a[None] has one more, of extent 1, and "
+        "`b` has 3 axes; the kernel takes (n,k):(rsb,csb); where the first ones lie without gaps, "
+        "b.reshape(-1, b.shape[-1]) does"
     )

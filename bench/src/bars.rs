@@ -153,18 +153,11 @@ impl Bar {
 
 /// What a row's class is called.
 fn class(row: &Row) -> String {
-    let family = row.family.replace('_', " ");
-    if row.family == "copy" {
-        return "copies".to_owned();
-    }
-    if row.family == "scaled_gemm" {
-        return "fp8 with scales by blocks".to_owned();
-    }
-    if row.family == "bmm" {
-        return "batched products".to_owned();
+    if let Some(family) = row.named_family() {
+        return family.class.to_owned();
     }
     if row.family != "gemm" {
-        return family;
+        return row.family.replace('_', " ");
     }
     let dtype = row.dtype.a.as_deref().unwrap_or("?");
     let how = match &row.kernel {

@@ -99,23 +99,46 @@ impl Extents {
     }
 }
 
+/// A family of kernels whose problems are not m by n by k alone.
+struct Family {
+    name: &'static str,
+    /// What its class is called.
+    class: &'static str,
+    /// A problem as a table has it.
+    problem: fn(&Extents) -> String,
+}
+
+const FAMILIES: [Family; 3] = [
+    Family {
+        name: "copy",
+        class: "copies",
+        problem: |of| format!("{}x{}{}", of.m, of.n, of.leading()),
+    },
+    Family {
+        name: "scaled_gemm",
+        class: "fp8 with scales by blocks",
+        problem: |of| format!("{}x{}x{}", of.m, of.h * SCALED_BLOCK, of.g * SCALED_BLOCK),
+    },
+    Family {
+        name: "bmm",
+        class: "batched products",
+        problem: |of| format!("{} of {}x{}x{}", of.g, of.m, of.n, of.k),
+    },
+];
+
 impl Row {
     fn problem(&self) -> String {
-        let Extents { m, n, k, h, g, .. } = &self.problem;
-        let leading = self.problem.leading();
-        if self.family == "scaled_gemm" {
-            let (n, k) = (h * SCALED_BLOCK, g * SCALED_BLOCK);
-            return format!("{m}x{n}x{k}");
+        if let Some(family) = self.named_family() {
+            return (family.problem)(&self.problem);
         }
-        if self.family == "bmm" {
-            return format!("{g} of {m}x{n}x{k}");
-        }
-        if self.family == "copy" {
-            format!("{m}x{n}{leading}")
-        } else {
-            let order = format!("{m}x{n}x{k} {}", self.layout);
-            order.trim_end().to_owned() + &leading
-        }
+        let Extents { m, n, k, .. } = &self.problem;
+        let order = format!("{m}x{n}x{k} {}", self.layout);
+        order.trim_end().to_owned() + &self.problem.leading()
+    }
+
+    /// What is told otherwise of its family.
+    fn named_family(&self) -> Option<&'static Family> {
+        FAMILIES.iter().find(|family| family.name == self.family)
     }
 
     fn rate(&self) -> String {

@@ -16,13 +16,13 @@ pub mod verify;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use tilewright_lab::bench::Extent;
 
 #[cfg(feature = "codegen")]
 pub use self::compile::{
     Build, Check, Explain, Ir, Limit, LineInfo, Pass, Plan, Points, Ptx, View,
 };
 use crate::quantity::{Bytes, Scalar, Size};
-use tilewright_lab::bench::Extent;
 
 /// The last lines of `--help`.
 const EXIT_CODES: &str = "Exit codes: 0 good, 1 a negative verdict (your spec, a failed check),\n\

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
+use tilewright_lab::bench::Extent;
 
 use super::{Device, Mode};
-use tilewright_lab::bench::Extent;
 
 /// The last part of `tune --help`.
 const TUNING: &str = "\

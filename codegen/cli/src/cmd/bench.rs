@@ -113,7 +113,7 @@ fn measure(
 ) -> Result<Vec<Row>, Failure> {
     let all = || kernels.iter().copied();
     let (copies, others): (Vec<_>, Vec<_>) = all().partition(|kernel| kernel.copied().is_some());
-    let extents: Vec<Extent> = args.problem.clone();
+    let extents: &[Extent] = &args.problem;
     let sizes: Vec<u64> = args.sizes.iter().map(|Bytes(bytes)| *bytes).collect();
     let spinner = progress::spinner("measuring");
     let mut measured = 0usize;
@@ -145,7 +145,7 @@ fn measure(
     };
     let mut rows = Vec::new();
     if !others.is_empty() {
-        let found = bench::bench(runtime, &others, &extents, options, &mut report);
+        let found = bench::bench(runtime, &others, extents, options, &mut report);
         rows.extend(found.map_err(Failure::could_not_run)?);
     }
     if !copies.is_empty() {

@@ -128,20 +128,21 @@ const ROWS: &[Row] = &[
     ("setmaxnreg", "", Need::Own(90)),
 ];
 
+/// Whether a base is that of a row, or begins with it up to a dot.
+fn begins(base: &str, row: &str) -> bool {
+    let rest = base.strip_prefix(row);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
 /// What an opcode needs; none where every architecture has it.
 pub(super) fn need(form: &Form) -> Option<Need> {
-    let base = form.spec.base;
     let has = |word: &str| {
         let mut types = form.types.iter();
         word.is_empty() || form.mods.contains(&word) || types.any(|ty| ty.name() == word)
     };
-    let begins = |row: &str| {
-        let rest = base.strip_prefix(row);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-    };
     let rows = ROWS
         .iter()
-        .filter(|(row, word, _)| begins(row) && has(word));
+        .filter(|(row, word, _)| begins(form.spec.base, row) && has(word));
     let modifiers = MODIFIERS.iter().filter(|(word, _)| has(word));
     let needs = rows.map(|(.., need)| *need);
     needs.chain(modifiers.map(|(_, need)| *need)).max()
@@ -155,10 +156,7 @@ mod tests {
     #[test]
     fn rows_are_of_opcodes_and_of_what_they_take() {
         for (row, word, _) in ROWS {
-            let mut specs = super::super::table::rows().filter(|spec| {
-                let rest = spec.base.strip_prefix(row);
-                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-            });
+            let mut specs = super::super::table::rows().filter(|spec| begins(spec.base, row));
             let takes = specs.any(|spec| {
                 let mut names = spec.groups.iter().flat_map(|group| group.names);
                 let ty = crate::types::Ty::parse(word);

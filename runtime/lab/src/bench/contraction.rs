@@ -10,7 +10,6 @@ use tilewright_formula::form::{Contraction, Form};
 use tilewright_formula::{Formula, Source};
 
 use crate::verify::GemmForm;
-use tilewright_runtime::Problem;
 use tilewright_runtime::{Extents, Matrix};
 
 /// Two factors and an output.
@@ -50,11 +49,7 @@ impl Matrices {
 
     /// Those of the one sum of products in a kernel's formula; `None` where there is none whose
     /// factors and output are operands that lie as matrices do.
-    pub fn of_contraction(
-        kernel: &Kernel,
-        problem: &Problem,
-        extents: &[Extents],
-    ) -> Option<Matrices> {
+    pub fn of_contraction(kernel: &Kernel, extents: &[Extents]) -> Option<Matrices> {
         let (Some(Form::Contraction(form)), Some(formula)) = (kernel.form(), kernel.formula())
         else {
             return None;
@@ -94,8 +89,7 @@ impl Matrices {
             row_stride,
             col_stride,
         };
-        let is_whole = problem.extents().all(|(_, extent)| extent > 0);
-        is_whole.then_some(Matrices {
+        Some(Matrices {
             matrices: [
                 matrix(m, k.extents[0], rows.strides[0], k.strides[0]),
                 matrix(n, k.extents[0], columns.strides[0], k.strides[1]),
@@ -217,7 +211,7 @@ mod tests {
     use tilewright_fixture::{gemm_kernel, layout, resolved};
 
     use super::*;
-    use tilewright_runtime::{Device, fit};
+    use tilewright_runtime::{Device, Problem, fit};
 
     /// A kernel of a formula over a, b and d of these layouts.
     fn kernel(layouts: [&str; 3], compute: &str) -> Kernel {
@@ -242,7 +236,7 @@ mod tests {
         let device = Device::emulator();
         let problem = tilewright_runtime::tightest(&kernel, &problem, device.info()).unwrap();
         let fit = fit(&kernel, &problem, device.info()).unwrap();
-        Matrices::of_contraction(&kernel, &problem, &fit.operands)
+        Matrices::of_contraction(&kernel, &fit.operands)
     }
 
     #[test]

@@ -265,7 +265,7 @@ impl Extent {
         let taken = tightest(kernel, &self.of(kernel), device)?;
         let fits = fit(kernel, &taken, device).map_err(|refusals| refused(kernel, refusals))?;
         if kernel.product().is_none() {
-            let matrices = Matrices::of_contraction(kernel, &taken, &fits.operands);
+            let matrices = Matrices::of_contraction(kernel, &fits.operands);
             self.lies_so(kernel, matrices.as_ref())?;
             return Ok(problem);
         }

@@ -110,6 +110,15 @@ impl RowProblem {
         }
     }
 
+    /// Its extents by name: those of other names, then m, n and k.
+    pub(crate) fn sizes(&self) -> impl Iterator<Item = (&str, i64)> {
+        let batch = (self.batch != 1).then_some(("batch", self.batch));
+        let more = self.more.iter();
+        let more = more.map(|(name, extent)| (name.as_str(), *extent));
+        let matrix = MATRIX.into_iter().zip([self.m, self.n, self.k]);
+        batch.into_iter().chain(more).chain(matrix)
+    }
+
     /// Whether it has these extents, as far as its kernel has them.
     pub fn is_at(&self, extent: &Extent) -> bool {
         extent.sizes.iter().all(|(name, size)| match name.as_str() {
@@ -127,14 +136,8 @@ impl RowProblem {
         if self.batch == 1 && self.more.is_empty() {
             return format!("{m}x{n}x{k}");
         }
-        let batch = (self.batch != 1).then_some(("batch", self.batch));
-        let more = self
-            .more
-            .iter()
-            .map(|(name, extent)| (name.as_str(), *extent));
-        let matrix = MATRIX.into_iter().zip([m, n, k]);
-        let matrix = matrix.filter(|(_, extent)| *extent != 1);
-        let all = batch.into_iter().chain(more).chain(matrix);
+        let is_there = |(name, extent): &(&str, i64)| *extent != 1 || !MATRIX.contains(name);
+        let all = self.sizes().filter(is_there);
         let all: Vec<String> = all
             .map(|(name, extent)| format!("{name}={extent}"))
             .collect();

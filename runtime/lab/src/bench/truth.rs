@@ -10,8 +10,9 @@ use super::entry::Entry;
 use super::peer::Set;
 use super::strided::gather;
 use crate::verify::{
-    Comparison, Data, Dense, FormulaReference, GemmForm, Judge, Reference, Samples, Steps, Verdict,
+    Comparison, Data, Dense, FormulaReference, Judge, Reference, Samples, Steps, Verdict,
 };
+use tilewright_runtime::Buffer;
 use tilewright_runtime::Device;
 use tilewright_runtime::Error;
 
@@ -27,61 +28,63 @@ pub(crate) enum Whose {
 /// What outputs should be.
 pub(crate) enum Truth {
     /// Of a product of two matrices.
-    Product {
-        reference: Reference,
-        /// Elements that are judged by the model of a kernel's instructions.
-        samples: Samples,
-        /// An output and its judgement by such sums: kernels that add in the same order give the
-        /// same bytes.
-        judged: RefCell<Option<(Vec<u8>, Steps, Verdict)>>,
-    },
+    Product(ProductTruth),
     /// Of anything else.
-    Formula {
-        given: Dense,
-        /// What each operand holds before a launch; of those that hold nothing their bytes.
-        before: Vec<Result<Vec<u8>, u64>>,
-        /// Draws the elements that are looked at.
-        seed: u64,
-    },
+    Formula(FormulaTruth),
+}
+
+/// The elements of a product.
+pub(crate) struct ProductTruth {
+    reference: Reference,
+    /// Elements that are judged by the model of a kernel's instructions.
+    samples: Samples,
+    /// An output and its judgement by such sums: kernels that add in the same order give the same
+    /// bytes.
+    judged: RefCell<Option<(Vec<u8>, Steps, Verdict)>>,
+}
+
+/// What a formula is asked for.
+pub(crate) struct FormulaTruth {
+    given: Dense,
+    /// What each operand that is written holds before a launch; `None` of those that hold nothing.
+    before: Vec<Option<Vec<u8>>>,
+    /// Draws the elements that are looked at.
+    seed: u64,
 }
 
 impl Truth {
     pub fn of_product(reference: Reference, samples: Samples) -> Truth {
-        Truth::Product {
+        Truth::Product(ProductTruth {
             reference,
             samples,
             judged: RefCell::default(),
-        }
+        })
     }
 
-    pub fn of_formula(given: Dense, before: Vec<Result<Vec<u8>, u64>>, seed: u64) -> Truth {
-        Truth::Formula {
+    pub fn of_formula(given: Dense, before: Vec<Option<Vec<u8>>>, seed: u64) -> Truth {
+        Truth::Formula(FormulaTruth {
             given,
             before,
             seed,
-        }
+        })
     }
 
     /// Makes a set ready for a launch that is judged: outputs are poisoned, or hold what they held
     /// before.
     pub fn reset(&self, device: &Device, entry: &Entry<'_>, set: &Set) -> Result<(), Error> {
-        match self {
-            Truth::Product { .. } => {
-                let output = set.last().ok_or(Error::ForeignBuffer)?;
-                device.poison(output)
-            }
-            Truth::Formula { before, .. } => {
-                let operands = &entry.kernel.semantics.operands;
-                for ((operand, before), buffer) in operands.iter().zip(before).zip(set) {
-                    match before {
-                        _ if !operand.role.is_written() => {}
-                        Ok(image) => device.upload(buffer, 0, image)?,
-                        Err(_) => device.poison(buffer)?,
-                    }
-                }
-                Ok(())
+        let truth = match self {
+            Truth::Product(_) => return device.poison(product_of(set)?),
+            Truth::Formula(truth) => truth,
+        };
+        let operands = entry.kernel.semantics.operands.iter();
+        let operands = operands.zip(&truth.before).zip(set);
+        for ((_, before), buffer) in operands.filter(|((one, _), _)| one.role.is_written()) {
+            match before {
+                Some(image) => device.upload(buffer, 0, image)?,
+                None => device.poison(buffer)?,
             }
         }
+        Ok(())
     }
 
     /// Judges what a launch left in a set.
@@ -92,65 +95,70 @@ impl Truth {
         set: &Set,
         whose: Whose,
     ) -> Result<Verdict, Error> {
-        match (self, &entry.form) {
-            (Truth::Formula { given, seed, .. }, _) => {
-                let found = outputs(device, entry, set)?;
-                let reference = FormulaReference::of(entry.kernel, &entry.problem, &entry.fit)?;
-                let own = reference.on(device);
-                let verdict = own.judge_some(given, &found, Data::Normals, *seed)?;
-                match (whose, &verdict.failure) {
-                    (Whose::Theirs, Some(_)) => {
-                        reference.judge_some(given, &found, Data::Normals, *seed)
-                    }
-                    _ => Ok(verdict),
-                }
-            }
-            (Truth::Product { .. }, Some(form)) => self.product(device, entry, form, set, whose),
-            (Truth::Product { .. }, None) => {
-                let id = &entry.kernel.id;
-                Err(Error::Request(format!(
-                    "{id} is no product of two matrices"
-                )))
-            }
+        match self {
+            Truth::Product(truth) => truth.judge(device, entry, set, whose),
+            Truth::Formula(truth) => truth.judge(device, entry, set, whose),
         }
     }
+}
 
-    fn product(
+impl FormulaTruth {
+    fn judge(
         &self,
         device: &Device,
         entry: &Entry<'_>,
-        form: &GemmForm,
         set: &Set,
         whose: Whose,
     ) -> Result<Verdict, Error> {
-        let Truth::Product {
-            reference,
-            samples,
-            judged,
-        } = self
-        else {
-            return Ok(Verdict::default());
+        let found = outputs(device, entry, set)?;
+        let judged = |reference: FormulaReference<'_>| {
+            reference.judge_some(&self.given, &found, Data::Normals, self.seed)
         };
+        let reference = FormulaReference::of(entry.kernel, &entry.problem, &entry.fit)?;
+        let verdict = judged(reference.on(device))?;
+        match (whose, &verdict.failure) {
+            (Whose::Theirs, Some(_)) => judged(reference),
+            _ => Ok(verdict),
+        }
+    }
+}
+
+impl ProductTruth {
+    fn judge(
+        &self,
+        device: &Device,
+        entry: &Entry<'_>,
+        set: &Set,
+        whose: Whose,
+    ) -> Result<Verdict, Error> {
+        let id = &entry.kernel.id;
+        let none = || Error::Request(format!("{id} is no product of two matrices"));
+        let form = entry.form.as_ref().ok_or_else(none)?;
         let judge = Judge::of(entry.kernel, form, &entry.fit, device, Data::Normals);
         let judge = match whose {
             Whose::Ours => judge,
             Whose::Theirs => judge.of_others(form),
         };
-        let output = set.last().ok_or(Error::ForeignBuffer)?;
-        let found = device.download(output)?;
+        let found = device.download(product_of(set)?)?;
         let rule = &judge.rule;
-        if let Some((seen, steps, verdict)) = judged.borrow().as_ref()
+        if let Some((seen, steps, verdict)) = self.judged.borrow().as_ref()
             && (seen, steps) == (&found, &rule.steps)
         {
             return Ok(verdict.clone());
         }
         let d = form.d.orient(&entry.fit.operands);
         let dense = gather(d, &found, form.d.dtype.bytes() as usize)?;
-        let compared = judge.judge(&dense, |at| rule.at(reference, at), samples)?;
-        let verdict = verdict_of(&compared);
-        *judged.borrow_mut() = Some((found, rule.steps, verdict.clone()));
+        let reference = &self.reference;
+        let expected = |at| rule.at(reference, at);
+        let verdict = verdict_of(&judge.judge(&dense, expected, &self.samples)?);
+        *self.judged.borrow_mut() = Some((found, rule.steps, verdict.clone()));
         Ok(verdict)
     }
+}
+
+/// The output of a product's set.
+fn product_of(set: &Set) -> Result<&Buffer, Error> {
+    set.last().ok_or(Error::ForeignBuffer)
 }
 
 /// A comparison of all elements in words.

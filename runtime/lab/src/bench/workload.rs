@@ -177,7 +177,7 @@ impl Bench<'_> {
         let reference = FormulaReference::of(kernel, problem, fit)?;
         let given = reference.draw(Data::Normals, self.options.seed)?;
         let mut peer: Option<CublasLt> = None;
-        if let Some(matrices) = Matrices::of_contraction(kernel, problem, &fit.operands) {
+        if let Some(matrices) = Matrices::of_contraction(kernel, &fit.operands) {
             let blas = self.blas()?;
             peer = CublasLt::new(&blas, &matrices, self.candidates(), self.options.all).ok();
         }
@@ -219,7 +219,10 @@ impl Bench<'_> {
             }
             sets.push(set);
         }
-        let truth = Truth::of_formula(given, images, self.options.seed);
+        let operands = kernel.semantics.operands.iter().zip(images);
+        let before =
+            operands.map(|(operand, image)| image.ok().filter(|_| operand.role.is_written()));
+        let truth = Truth::of_formula(given, before.collect(), self.options.seed);
         Ok(match peer {
             Some(peer) => Workload::new(sets, truth, Box::new(peer), "row"),
             None => {

@@ -146,15 +146,9 @@ impl Origin<'_> {
     /// takes.
     fn problem(&self, kernel: &Kernel, record: &Record) -> Option<Problem> {
         let row = &record.row.problem;
-        let batch = (row.batch != 1).then_some(("batch", row.batch));
-        let matrix = [("m", row.m), ("n", row.n), ("k", row.k)];
-        let more = row
-            .more
-            .iter()
-            .map(|(name, extent)| (name.as_str(), *extent));
         let extent = Extent {
             letters: record.row.layout.parse().ok(),
-            ..Extent::named(matrix.into_iter().chain(batch).chain(more))
+            ..Extent::named(row.sizes())
         };
         if row.strides.is_empty() {
             let tight = tightest(kernel, &extent.of(kernel), self.device).ok()?;

@@ -179,11 +179,15 @@ fn bound_operands(
     operands
 }
 
-/// A refusal of strides that repeat elements: no spec takes them of an operand that an output lies
+/// A refusal of strides that are not positive: no spec takes them of an operand that an output lies
 /// over.
 fn in_place(kernel: &Kernel, operand: &Operand, refusal: Refusal) -> Refusal {
     let mut operands = kernel.semantics.operands.iter();
     let over = operands.find(|one| one.over.as_ref() == Some(&operand.name));
+    let not_positive = |shape: &[i64], stride: &[i64]| {
+        let mut axes = shape.iter().zip(stride);
+        axes.any(|(extent, stride)| *extent > 1 && *stride <= 0)
+    };
     match (refusal, over) {
         (
             Refusal::Strides {
@@ -193,7 +197,7 @@ fn in_place(kernel: &Kernel, operand: &Operand, refusal: Refusal) -> Refusal {
                 ..
             },
             Some(over),
-        ) => Refusal::Strides {
+        ) if not_positive(&shape, &stride) => Refusal::Strides {
             problem: format!(
                 "strides must be positive, as `{}` is written over it: give a copy, or build a \
                  kernel of a spec without `over` in `{}`",

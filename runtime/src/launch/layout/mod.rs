@@ -183,15 +183,22 @@ impl Extents {
 
     /// The coordinate of an element that stands at `at` in dense order: `(2,7)`.
     pub fn coordinate(&self, at: i64) -> String {
+        let digits = self.coordinates(at).into_iter();
+        let digits: Vec<String> = digits.map(|digit| digit.to_string()).collect();
+        format!("({})", digits.join(","))
+    }
+
+    /// The same as numbers, by axis.
+    pub fn coordinates(&self, at: i64) -> Vec<i64> {
         let mut rest = at;
-        let mut digits: Vec<String> = Vec::new();
+        let mut digits: Vec<i64> = Vec::new();
         for extent in self.shape().iter().rev() {
             let extent = (*extent).max(1);
-            digits.push((rest % extent).to_string());
+            digits.push(rest % extent);
             rest /= extent;
         }
         digits.reverse();
-        format!("({})", digits.join(","))
+        digits
     }
 }
 

@@ -110,7 +110,7 @@ struct Look<'a> {
 impl Look<'_> {
     /// What they should be.
     fn elements(&self, evaluator: &Evaluator<'_>) -> Result<Vec<Element>, interpret::Error> {
-        let coordinates = self.places.iter().map(|at| digits(self.extents, *at));
+        let coordinates = self.places.iter().map(|at| self.extents.coordinates(*at));
         let coordinates: Vec<Vec<i64>> = coordinates.collect();
         let some = coordinates.par_chunks(TOGETHER).map(|some| {
             let some: Vec<&[i64]> = some.iter().map(Vec::as_slice).collect();
@@ -165,19 +165,6 @@ fn places(extents: &Extents, count: usize, seed: u64) -> Vec<i64> {
     places.sort_unstable();
     places.dedup();
     places
-}
-
-/// The coordinate of an element by its position in dense order.
-fn digits(extents: &Extents, at: i64) -> Vec<i64> {
-    let mut rest = at;
-    let mut digits: Vec<i64> = Vec::new();
-    for extent in extents.shape().iter().rev() {
-        let extent = (*extent).max(1);
-        digits.push(rest % extent);
-        rest /= extent;
-    }
-    digits.reverse();
-    digits
 }
 
 #[cfg(test)]
@@ -236,7 +223,7 @@ mod tests {
         assert!((290..=308).contains(&places.len()), "{}", places.len());
         assert!(places.windows(2).all(|pair| pair[0] < pair[1]));
         for corner in [[0, 0, 0], [2, 49, 69], [0, 49, 0], [2, 0, 69]] {
-            let found = places.iter().any(|at| digits(&extents, *at) == corner);
+            let found = places.iter().any(|at| extents.coordinates(*at) == corner);
             assert!(found, "{corner:?}");
         }
         assert!(places.iter().all(|at| (0..3 * 50 * 70).contains(at)));

@@ -158,4 +158,7 @@ fn operands_that_lie_over_one_another_change_alike() {
     assert!(repeated[0].ends_with(copy), "{repeated:?}");
     let output = "strides must be positive, also of `a`, which it is written over";
     assert!(repeated[1].ends_with(output), "{repeated:?}");
+    // What is wrong otherwise stays so.
+    let far = told([i64::MAX, 64, 1]);
+    assert!(far[0].contains("beyond 64 bits"), "{far:?}");
 }

@@ -2,6 +2,7 @@
 //!
 //! - `key`: what a key is
 //! - `atoms`: the atoms that a spec may name
+//! - `elsewhere`: what other tools call keys
 //! - `read`, `values`, `swizzle`: reading maps and values
 //! - `valued`: what the type of a field says about it
 //! - `model`: the table, and the model that the rest of the compiler reads
@@ -11,6 +12,7 @@
 
 pub(super) mod key;
 pub(super) mod atoms;
+mod elsewhere;
 pub(super) mod read;
 pub(super) mod values;
 pub(super) mod swizzle;

@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use super::elsewhere::{Here, elsewhere};
 use crate::error::{Span, shown};
 use crate::spec::kernel::forms::FORMS;
 use crate::spec::kernel::shape::{Shape, defaults};
@@ -34,23 +35,6 @@ pub(in crate::spec) struct Field<'n> {
     pub key_span: &'n Span,
     /// Its value.
     pub node: &'n Node,
-}
-
-/// What other tools call a few keys, and how these are written here.
-const ELSEWHERE: [(&str, &str); 7] = [
-    ("stages", "pipeline: { stages: 3 }"),
-    ("num_stages", "pipeline: { stages: 3 }"),
-    ("split_k", "scheduler: { kind: stream_k }"),
-    ("splitk", "scheduler: { kind: stream_k }"),
-    ("stream_k", "scheduler: { kind: stream_k }"),
-    ("num_warps", "threads: 128"),
-    ("warps", "threads: 128"),
-];
-
-/// How a key of another tool is written here.
-fn elsewhere(key: &str) -> Option<&'static str> {
-    let found = ELSEWHERE.iter().find(|(known, _)| *known == key);
-    found.map(|(_, here)| *here)
 }
 
 impl<'n> Fields<'n> {
@@ -237,9 +221,9 @@ impl Reader<'_> {
                 all_of(names)
             );
             let help = match (elsewhere(&entry.key), near) {
-                (Some(here), _) => format!("write `{here}`"),
-                (None, Some(near)) => format!("use `{near}`"),
-                (None, None) => "delete it".to_owned(),
+                (Some(Here::Lines(here)), _) => format!("write `{here}`"),
+                (_, Some(near)) => format!("use `{near}`"),
+                (_, None) => "delete it".to_owned(),
             };
             self.problems
                 .add("unknown-key", &entry.key_span, message, help);

@@ -4,6 +4,7 @@
 //! Comes in: the tree. Goes out: the tree as it was meant, with a problem for each key or layout
 //! that was not written so: what is read behind them is not taken for wrong as well.
 
+use super::elsewhere::{Here, elsewhere};
 use super::model::Spec;
 use crate::error::shown;
 use crate::spec::yaml::nearest::nearest;
@@ -12,18 +13,6 @@ use crate::spec::yaml::problems::{Problems, span_of};
 
 /// The keys that other keys and the formula are read by.
 const READ_BY: [&str; 5] = ["kernel", "operands", "scalars", "modes", "compute"];
-
-/// What other tools call some of them.
-const ELSEWHERE: [(&str, &str); 8] = [
-    ("formula", "compute"),
-    ("expression", "compute"),
-    ("equation", "compute"),
-    ("tensors", "operands"),
-    ("inputs", "operands"),
-    ("arguments", "operands"),
-    ("dims", "modes"),
-    ("sizes", "modes"),
-];
 
 /// The tree with the layouts whole that their commas cut short.
 pub(in crate::spec) fn quoted(mut tree: Node, text: &str, problems: &mut Problems) -> Node {
@@ -104,9 +93,9 @@ pub(in crate::spec) fn meant(tree: &Node, problems: &mut Problems) -> Option<Nod
         .enumerate()
         .filter(|(_, one)| !known(&one.key))
     {
-        let elsewhere = ELSEWHERE.iter().find(|(word, _)| *word == entry.key);
-        let near = match elsewhere {
-            Some((_, name)) => Some(*name),
+        let near = match elsewhere(&entry.key) {
+            Some(Here::Key(name)) => Some(name),
+            Some(Here::Lines(_)) => None,
             None => nearest(&entry.key, Spec::KEYS.iter().map(|row| row.name)),
         };
         let missing = |name: &&str| READ_BY.contains(name) && !names.contains(name);

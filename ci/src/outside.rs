@@ -54,7 +54,8 @@ fn of_dev(manifest: &str) -> String {
             _ => line,
         };
         made.extend([line, "\n"]);
-        if table == "[profile.dev]" && line != table {
+        // Cargo knows no `lto` of build scripts.
+        if table == "[profile.dev]" && line != table && !line.starts_with("lto") {
             of_scripts.extend([line, "\n"]);
         }
     }
@@ -67,7 +68,7 @@ mod tests {
 
     #[test]
     fn scripts_have_the_profile_of_the_rest() {
-        let manifest = "[package]\nname = \"x\"\n\n[profile.dev]\nopt-level = 1\n\n\
+        let manifest = "[package]\nname = \"x\"\n\n[profile.dev]\nopt-level = 1\nlto = \"off\"\n\n\
                         [profile.dev.package]\na = { opt-level = 3 }\n\
                         tilewright-b = { opt-level = 3, overflow-checks = true }\n\n\
                         [profile.release]\nlto = true\n";
@@ -78,7 +79,8 @@ mod tests {
                 "{made}"
             );
         }
-        assert!(made.contains("a = { opt-level = 3 }") && !made.contains("lto"));
+        assert!(made.contains("a = { opt-level = 3 }") && !made.contains("lto = true"));
+        assert_eq!(made.matches("lto = \"off\"").count(), 1, "{made}");
         assert!(!made.contains("tilewright-b"));
     }
 }

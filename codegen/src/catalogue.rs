@@ -18,6 +18,7 @@ use crate::arch::Arch;
 use crate::error::{Error, Result};
 use crate::kept::Kept;
 use crate::pack::{self, Artifact};
+use crate::plan::{doubts, plan};
 use crate::spec::{self, Point, SpecFile};
 
 /// Reads and checks spec files.
@@ -36,6 +37,17 @@ pub fn load(files: &[PathBuf]) -> std::result::Result<Vec<SpecFile>, Vec<Error>>
         true => Ok(loaded),
         false => Err(errors),
     }
+}
+
+/// Adds what the plans of a file's points are slow by to what the file is warned of. What has no
+/// plan is refused by who compiles it.
+pub fn doubt(file: &mut SpecFile) {
+    let plans = file.points.iter();
+    let plans: Vec<_> = plans
+        .filter_map(|point| Some((point, plan(point).ok()?)))
+        .collect();
+    let found = doubts(file, &plans).unwrap_or_default();
+    file.warnings.extend(found);
 }
 
 /// What is legal in specs and may not be meant: the report of each file that has any, in the order

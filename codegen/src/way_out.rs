@@ -43,7 +43,13 @@ pub fn with_way_out(point: &Point, making: &Making, error: Error) -> Error {
 /// What the assembler refuses, told once, with a way out.
 fn of_the_assembler(point: &Point, making: &Making, all: Vec<Violation>) -> Vec<Violation> {
     let advice = way_out(point, making, changes(&point.spec));
-    let advice = advice.map(|values| format!("use {values}, which builds"));
+    let advice = advice.map(|values| match values.contains(", for ") {
+        true => format!(
+            "use {values}, which builds, and for more of that a kernel behind this one, in the \
+             place of the fold"
+        ),
+        false => format!("use {values}, which builds"),
+    });
     let advice = advice.unwrap_or_else(|| {
         "nothing that was tried in the places of its keys builds: use a smaller cta_tile, or \
          compute it in several kernels"

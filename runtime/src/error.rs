@@ -89,7 +89,8 @@ pub enum Error {
     NothingFits {
         /// What is wanted: a word whose default formula it is, or a function.
         wanted: String,
-        /// Each kernel with all of its refusals, those of the same ones together.
+        /// Kernels with all of their refusals, those of the same ones together, those with the
+        /// fewest first; of more than three groups, how many kernels there are besides.
         skips: Vec<String>,
         /// How many there are, by [`kind`](Refusal::kind) of their first refusal.
         kinds: BTreeMap<&'static str, u64>,

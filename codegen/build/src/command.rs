@@ -55,15 +55,35 @@ const OWN: [&str; 2] = [
     "note: other problems are refused",
 ];
 
-/// The notes among what a build said: what it left out, and what nobody judged.
+/// What begins the report of what is legal in a spec and may not be meant.
+const DOUBT: &str = "warning[";
+
+/// The reports and notes among what a build said: what may not be meant, what it left out, and what
+/// nobody judged.
 pub(crate) fn warnings(said: &str) -> Vec<String> {
-    let is_note = |line: &&str| {
+    let mut found: Vec<String> = Vec::new();
+    let mut in_report = false;
+    for line in said.lines() {
         let begins = |starts: &[&str]| starts.iter().any(|start| line.starts_with(start));
-        begins(&NOTES) && !begins(&OWN)
-    };
-    let notes = said.lines().filter(is_note);
-    let notes = notes.map(|line| line.strip_prefix("note: ").unwrap_or(line));
-    notes.map(str::to_owned).collect()
+        // The lines of a report are a number or nothing, and a bar, behind its first.
+        let goes_on = line.starts_with(' ') || line.starts_with(|c: char| c.is_ascii_digit());
+        match found.last_mut().filter(|_| in_report && goes_on) {
+            Some(report) => {
+                report.push('\n');
+                report.push_str(line);
+            }
+            None if line.starts_with(DOUBT) => {
+                found.push(line.to_owned());
+                in_report = true;
+            }
+            None if begins(&NOTES) && !begins(&OWN) => {
+                found.push(line.strip_prefix("note: ").unwrap_or(line).to_owned());
+                in_report = false;
+            }
+            None => in_report = false,
+        }
+    }
+    found
 }
 
 #[cfg(test)]
@@ -76,11 +96,18 @@ mod tests {
                     left out copy@a (smem-capacity): 5 stages\n\
                     note: no last resort for a, b: the nearest, a@1, assumes n % 4 == 0\n\
                     note: other problems are refused at run time; a spec\n\
+                    warning[repeated-term]: `eps` is summed along n too\n \
+                    --> oops.yaml:5:35\n  |\n5 |   q[m] = …\n  = help: write\n\
                     note: without ptxas no kernel was judged\n";
         let left_out = "left out copy@a (smem-capacity): 5 stages";
         assert_eq!(
             warnings(said),
-            [left_out, "without ptxas no kernel was judged"]
+            [
+                left_out,
+                "warning[repeated-term]: `eps` is summed along n too\n --> oops.yaml:5:35\n  |\n5 \
+                 |   q[m] = …\n  = help: write",
+                "without ptxas no kernel was judged"
+            ]
         );
     }
 }

@@ -65,7 +65,8 @@ pub(crate) fn generate(request: &Request<'_>) -> Result<Generated, Error> {
     };
     let cubin = (request.cubin.unwrap_or("never"), request.cubin_only);
     let making = Making::chosen(line_info, policy, cubin).map_err(one)?;
-    let files = catalogue::load(request.files).map_err(all)?;
+    let mut files = catalogue::load(request.files).map_err(all)?;
+    files.iter_mut().for_each(catalogue::doubt);
     let points = points(&files, request.archs)?;
     let kept = Kept::open(request.cache, making.ptxas.as_deref()).map_err(one)?;
     let built = catalogue::compile(&points, &making, &kept, request.jobs).map_err(all)?;

@@ -19,12 +19,11 @@
 //!
 //! # Names of the structs
 //!
-//! A struct has the name of a spec in CamelCase: its `name:`, else the name of its file, so
-//! `rows-norm.yaml` gives `RowsNorm`. Specs that compute the same are one function and share one
-//! struct: it has the name of the spec with the shortest name, of several the first, and the names
-//! of the others are aliases of it. So code that names one spec compiles as long as that spec is
-//! there, whichever others come or go. Specs that compute different things and have the same name
-//! in Rust are refused.
+//! A struct has the name of a spec in CamelCase: `name: rows_norm` gives `RowsNorm`. Specs that
+//! compute the same are one function and share one struct: it has the name of the spec with the
+//! shortest name, of several the first, and the names of the others are aliases of it. So code that
+//! names one spec compiles as long as that spec is there, whichever others come or go. Specs that
+//! compute different things and have the same name in Rust are refused.
 //!
 //! # Where kernels come from
 //!

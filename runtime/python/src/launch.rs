@@ -14,7 +14,7 @@ use tilewright_runtime::{
 use crate::arrays::{self, Kept};
 use crate::dlpack;
 use crate::failure::{self, Error, raised};
-use crate::reading::read;
+use crate::reading::{read, torch_address};
 use crate::request::{Request, placed};
 use crate::stream::{self, Ready};
 use crate::tensor::{Home, Tensor};
@@ -130,6 +130,20 @@ impl PyLaunch {
         }
     }
 
+    /// Refuses tensors that have other memory than when they were bound: PyTorch frees what a
+    /// tensor had when it is given other data, or grows.
+    fn check_places(&self, py: Python<'_>) -> PyResult<()> {
+        for (name, tensor) in self.tensors.iter().filter(|(_, tensor)| tensor.is_torch) {
+            if torch_address(tensor.object.bind(py))? != tensor.address {
+                return Err(Error::new_err(format!(
+                    "`{name}` has other memory than when it was bound (`.data = …`, `resize_`, \
+                     `set_`): bind it again"
+                )));
+            }
+        }
+        Ok(())
+    }
+
     /// The stream to use: the one given, else the framework's current one, else the default one.
     fn stream(
         &self,
@@ -176,6 +190,7 @@ impl PyLaunch {
     /// Launches on the current stream, or on the one given.
     #[pyo3(signature = (*, stream=None))]
     pub fn __call__(&self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        self.check_places(py)?;
         match &self.way {
             Way::Emulator(_) => {
                 stream::none_of(stream)?;
@@ -200,6 +215,7 @@ impl PyLaunch {
         py: Python<'py>,
         stream: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
+        self.check_places(py)?;
         let device = match &self.way {
             Way::Emulator(_) => {
                 stream::none_of(stream)?;

@@ -116,6 +116,14 @@ fn of_torch(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     if wants_gradient(object)? {
         return Err(InferenceOnly::new_err(INFERENCE_ONLY));
     }
+    // PyTorch reads the elements of such a view with the other sign than its memory has.
+    let negated = object.getattr_opt(intern!(py, "is_neg"))?;
+    let negated = negated.map(|is_neg| is_neg.call0()?.is_truthy());
+    if negated.transpose()?.unwrap_or(false) {
+        let text = "the tensor is a view that PyTorch negates where it is read (is_neg()): give \
+                    its resolve_neg()";
+        return Err(Error::new_err(text));
+    }
     let shape = numbers("shape", &object.getattr(intern!(py, "shape"))?)?;
     let stride = numbers("stride()", &object.call_method0(intern!(py, "stride"))?)?;
     let dtype: String = object.getattr(intern!(py, "dtype"))?.str()?.extract()?;
@@ -136,11 +144,7 @@ fn of_torch(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let place = place(shape, stride)?;
     Ok(Tensor {
         object: object.clone().unbind(),
-        address: converted(
-            "data_ptr()",
-            ADDRESS,
-            &object.call_method0(intern!(py, "data_ptr"))?,
-        )?,
+        address: torch_address(object)?,
         dtype,
         // PyTorch counts the bytes of such elements.
         place: match dtype.per_byte() {
@@ -152,6 +156,15 @@ fn of_torch(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
         is_torch: true,
         _lent: None,
     })
+}
+
+/// Where PyTorch's tensor lies now.
+pub(crate) fn torch_address(object: &Bound<'_, PyAny>) -> PyResult<u64> {
+    if let Ok(typed) = object.cast::<Typed>() {
+        return torch_address(typed.get().tensor.bind(object.py()));
+    }
+    let address = object.call_method0(intern!(object.py(), "data_ptr"))?;
+    converted("data_ptr()", ADDRESS, &address)
 }
 
 fn of_interface(

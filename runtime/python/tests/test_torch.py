@@ -210,3 +210,22 @@ def test_names_and_words_are_judged(bundle, product, path):
         operator(bundle, "copy", name="copy")
     with pytest.raises(tilewright.Refused, match="no kernel of the bundle"):
         operator(bundle, "attention")
+
+
+def test_forward_derivatives_are_refused_like_the_others(product):
+    a, b = torch.randn(5, 33), torch.randn(7, 33)
+    with pytest.raises(tilewright.InferenceOnly, match="`a`: requires grad"):
+        torch.func.jvp(lambda a: product(a, b), (a,), (torch.ones_like(a),))
+
+
+def test_none_is_no_tensor(norm):
+    x, _, g, eps = rows()
+    with pytest.raises(tilewright.Error, match="`r`: None is no tensor"):
+        norm(x, None, g, eps)
+
+
+def test_a_spec_s_own_name_is_one_function(bundle):
+    # It is the word of several functions too.
+    assert len({one.function for one in bundle.kernels if one.word == "gemm"}) > 1
+    named = operator(bundle, "gemm_sm90_bf16_tn", name="tilewright_test::named")
+    assert named.kernel.spec == "gemm_sm90_bf16_tn"

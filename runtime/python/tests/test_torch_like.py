@@ -33,6 +33,34 @@ def test_tensors_are_read_by_their_methods(bundle):
     assert (d == s).all()
 
 
+class Negated(Like):
+    def is_neg(self):
+        return True
+
+
+def test_views_that_pytorch_negates_are_refused(bundle):
+    s, d = numpy.ones((4, 64), dtype="f4"), numpy.zeros((4, 64), dtype="f4")
+    kernel = bundle.find("copy_elementwise")
+    with pytest.raises(tilewright.Error, match=r"`s`: .*give its resolve_neg\(\)"):
+        kernel(s=Negated(s), d=Like(d))
+    with pytest.raises(tilewright.Error, match=r"`d`: .*give its resolve_neg\(\)"):
+        kernel(s=Like(s), d=Negated(d))
+    assert (d == 0).all()
+
+
+def test_tensors_that_have_other_memory_are_bound_again(bundle):
+    s, d = Like(numpy.ones((4, 64), dtype="f4")), Like(numpy.zeros((4, 64), dtype="f4"))
+    launch = bundle.find("copy_elementwise").bind(s=s, d=d)
+    launch()
+    kept, s.array = s.array, numpy.full((4, 64), 2, dtype="f4")
+    for call in (launch, launch.verify):
+        with pytest.raises(tilewright.Error, match="`s` has other memory .*: bind it again"):
+            call()
+    s.array = kept
+    launch()
+    assert (d.array == 1).all()
+
+
 def test_what_requires_grad_is_refused_as_input_and_as_output(bundle):
     s, d = numpy.ones((4, 64), dtype="f4"), numpy.zeros((4, 64), dtype="f4")
     kernel = bundle.find("copy_elementwise")

@@ -25,6 +25,7 @@ import threading
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import torch
+from torch.autograd import forward_ad
 
 from ._tilewright import INFERENCE_ONLY, Bundle, Error, InferenceOnly, Kernel, Operand, Typed
 from .signature import PER_BYTE, Signature
@@ -103,7 +104,7 @@ class Operator:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if torch.is_grad_enabled():
             for name, one in [*zip(self._names, args), *kwargs.items()]:
-                if isinstance(one, torch.Tensor) and one.requires_grad:
+                if isinstance(one, torch.Tensor) and (one.requires_grad or _has_tangent(one)):
                     raise InferenceOnly(f"`{name}`: {INFERENCE_ONLY}")
         return self.overload(*args, **kwargs)
 
@@ -139,6 +140,9 @@ class Operator:
         """New results, and the arguments that are tensors."""
         signature = self._signature
         tensors = {name: values[name] for name in self._tensors}
+        missing = [f"`{name}`: None is no tensor" for name, one in tensors.items() if one is None]
+        if missing:
+            raise Error("; ".join(missing))
         shapes = {name: tensor.shape for name, tensor in tensors.items()}
         wrong = signature.wrong_axes(shapes)
         if wrong:
@@ -218,10 +222,14 @@ def operator(
         promises: what the kernels cannot check and the caller confirms.
     """
     found = bundle.functions(word)
+    # A word that is a spec's own name means that one, also where others have it as their word.
+    named = {one.function for one in bundle.kernels if one.spec == word}
+    found = [one for one in found if one.function in named] if len(named) == 1 else found
     if len(found) != 1:
         many = ", ".join(f"{one.spec} ({one.function[:12]})" for one in found)
         raise Error(f"{word!r} means {len(found)} functions: {many}; say a spec's name or a hash")
     kernel = found[0]
+    word = word if len(bundle.functions(word)) == 1 else kernel.function
     name = name or "tilewright::" + re.sub(r"\W", "_", kernel.spec)
     if not re.fullmatch(r"[A-Za-z_]\w*::[A-Za-z_]\w*", name):
         raise Error(f"{name!r} is no operator's name; one is `namespace::name`")
@@ -295,6 +303,13 @@ def _dtype(
     if one.dtype not in DTYPES:
         raise Error(f"PyTorch has no type for `{one.name}`, whose elements are {one.dtype}")
     return DTYPES[one.dtype]
+
+
+def _has_tangent(tensor: torch.Tensor) -> bool:
+    """Whether forward-mode differentiation goes through it, which PyTorch would leave out here."""
+    if torch.compiler.is_compiling():
+        return False
+    return forward_ad.unpack_dual(tensor).tangent is not None
 
 
 def _no_context(ctx: Any, inputs: Any, output: Any) -> None:

@@ -138,6 +138,7 @@ impl Refusal {
                 operand,
                 needs,
                 address,
+                ..
             } => Reason::of(operand)
                 .needs(needs)
                 .has(format!("{address:#x}")),

@@ -226,8 +226,7 @@ pub enum Refusal {
     },
     /// An address is not aligned enough.
     #[error(
-        "`{operand}` {}; a multiple of {needs} is needed: give a copy, or build a kernel of a spec \
-         that names its stride of 1",
+        "`{operand}` {}; a multiple of {needs} is needed: {way_out}",
         place(*address)
     )]
     Alignment {
@@ -237,6 +236,8 @@ pub enum Refusal {
         needs: u32,
         /// The address.
         address: u64,
+        /// What to give instead, or to build.
+        way_out: &'static str,
     },
     /// An extent of a tensor map is outside what the driver takes.
     #[error("dim {dim} of the tensor map of `{operand}` is {extent}; 1 to 2^32 is allowed")]

@@ -19,7 +19,7 @@ use tilewright_bundle::{Assumption, Bundle, DType, Kernel, Sha256Hex};
 
 use crate::device::Arg;
 use crate::error::{Error, Refusal};
-use crate::launch::fit::{alignment_bytes, fit};
+use crate::launch::fit::{self, alignment_bytes, fit};
 use crate::launch::info::DeviceInfo;
 use crate::launch::problem::Problem;
 use crate::select::functions::{DIGITS, first_of_each, told_apart, types, types_of};
@@ -379,9 +379,12 @@ fn first_that_fits<'a>(
     })
 }
 
-/// Kernels that were passed over, with every reason; those of the same reasons together.
+/// Kernels that were passed over, with every reason; those of the same reasons together, those with
+/// the fewest first, and no more than a reader tells from one another.
 fn told(skips: &[Skip]) -> Vec<String> {
     let mut all: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut skips: Vec<&Skip> = skips.iter().collect();
+    skips.sort_by_key(|skip| skip.refusals.len());
     for skip in skips {
         let why: Vec<String> = skip.refusals.iter().map(ToString::to_string).collect();
         let why = why.join(", and ");
@@ -390,10 +393,21 @@ fn told(skips: &[Skip]) -> Vec<String> {
             None => all.push((why, vec![&skip.kernel])),
         }
     }
-    let told = all.iter();
-    told.map(|(why, kernels)| format!("{}: {why}", some_of(kernels)))
-        .collect()
+    let told = all.iter().take(MOST_REASONS);
+    let told = told.map(|(why, kernels)| format!("{}: {why}", some_of(kernels)));
+    let others: usize = (all
+        .iter()
+        .skip(MOST_REASONS)
+        .map(|(_, kernels)| kernels.len()))
+    .sum();
+    let more = (others > 0).then(|| {
+        format!("and {others} more for other reasons, which `explain` of the request tells")
+    });
+    told.chain(more).collect()
 }
+
+/// Reasons that are told of kernels of which none fits, at most.
+const MOST_REASONS: usize = 3;
 
 /// Kernels of which one thing is said, the first by name.
 pub(crate) fn some_of(kernels: &[&str]) -> String {
@@ -427,15 +441,7 @@ pub(crate) fn misaligned(kernel: &Kernel, addresses: &[(&str, u64)]) -> Vec<Refu
         let Some(operand) = kernel.semantics.operand(name) else {
             continue;
         };
-        let needs = alignment_bytes(kernel, operand);
-        if !address.is_multiple_of(u64::from(needs)) {
-            let operand = operand.name.clone();
-            refusals.push(Refusal::Alignment {
-                operand,
-                needs,
-                address: *address,
-            });
-        }
+        refusals.extend(fit::misaligned(kernel, operand, *address));
     }
     refusals
 }

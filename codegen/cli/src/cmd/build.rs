@@ -156,8 +156,9 @@ fn uncovered(artifacts: &[Artifact], required: Option<&str>) -> Result<Vec<Strin
         )));
     }
     let notes = lines.iter().map(|line| format!("note: {line}"));
-    let out =
-        "note: other problems are refused at run time; a spec that assumes nothing takes them";
+    let out = "note: other problems are refused at run time; a spec of the same formula takes them \
+               that names every stride of every operand, (m,k):(lda,sa) and (n):(sg), and whose \
+               rows are folded in many passes";
     Ok(notes.chain([out.to_owned()]).collect())
 }
 
@@ -191,7 +192,7 @@ fn of_one_word(artifacts: &[Artifact]) -> Option<String> {
     let specs: Vec<&str> = functions.values().copied().collect();
     let others = match shared.count() {
         0 => String::new(),
-        others => format!("; so is it with {}", counted(others, "more word and types")),
+        others => format!("; so is it with {}", counted(others, "more word")),
     };
     Some(format!(
         "note: `{word}` is the word of {} functions of the same types ({}): a launch asks for one \
@@ -259,7 +260,8 @@ fn load_all(paths: &[PathBuf]) -> Result<Vec<SpecFile>, Failure> {
     let mut failures = Vec::new();
     for path in paths {
         match specs::load(path) {
-            Ok(file) => {
+            Ok(mut file) => {
+                catalogue::doubt(&mut file);
                 if let Some(report) = specs::warned(&file) {
                     terminal::diagnose(&report);
                 }

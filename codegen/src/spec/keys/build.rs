@@ -42,7 +42,7 @@ pub(in crate::spec) fn build(
     let meant = slips::meant(tree, &mut problems);
     let tree = meant.as_ref().unwrap_or(tree);
     let shape = compute::shape(tree, text, &mut problems);
-    let named = expected_name(path, &shape.kernel);
+    let named = expected_name(path, &shape.kernel).map(|name| name.replace('-', "_"));
     let mut reader = Reader {
         named: named.filter(|name| is_identifier(name)),
         text,

@@ -24,8 +24,9 @@ impl Reader<'_> {
             );
             return None;
         }
+        // A file may be called with `-` what a spec is called with `_`.
         let expected = expected_name(path, &self.shape.kernel);
-        if let Some(expected) = expected.filter(|expected| expected != name) {
+        if let Some(expected) = expected.filter(|expected| expected.replace('-', "_") != name) {
             let file = Path::new(path)
                 .file_name()
                 .unwrap_or_default()
@@ -49,7 +50,8 @@ fn identifier_like(name: &str, path: &str, kernel: &str) -> String {
     let words = name.split(|c: char| !c.is_ascii_alphanumeric());
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
     let joined: String = words.join("_").chars().take(64).collect();
-    let wanted = expected_name(path, kernel).filter(|wanted| is_identifier(wanted));
+    let wanted = expected_name(path, kernel).map(|wanted| wanted.replace('-', "_"));
+    let wanted = wanted.filter(|wanted| is_identifier(wanted));
     let candidates = [joined.clone(), format!("{kernel}_{joined}")];
     let written = candidates.into_iter().find(|name| is_identifier(name));
     wanted

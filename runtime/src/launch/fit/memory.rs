@@ -1,6 +1,6 @@
 //! Whether the memory given for a launch is large, aligned and separate enough.
 
-use tilewright_bundle::{Assumption, Kernel, Operand, Param, ParamValue};
+use tilewright_bundle::{Assumption, Expr, Kernel, Operand, Param, ParamValue};
 
 use super::{Fit, View};
 use crate::error::Refusal;
@@ -57,7 +57,7 @@ pub(super) fn check(kernel: &Kernel, fit: &Fit, views: &[View<'_>], refusals: &m
                 has: view.bytes,
             });
         }
-        aligned(kernel, operand, view.address, refusals);
+        refusals.extend(misaligned(kernel, operand, view.address));
         // Behind a buffer that is too short lies memory of others.
         let end = view.address.saturating_add(needs.min(view.bytes));
         ranges.push((operand, extents, view.address, end));
@@ -127,15 +127,21 @@ fn span_bytes(map: &TensorMap) -> Option<u64> {
     Some(span)
 }
 
-fn aligned(kernel: &Kernel, operand: &Operand, address: u64, refusals: &mut Vec<Refusal>) {
+/// That an operand does not lie as a kernel needs it; no kernel takes elements that are cut.
+pub fn misaligned(kernel: &Kernel, operand: &Operand, address: u64) -> Option<Refusal> {
     let needs = alignment_bytes(kernel, operand);
-    if !address.is_multiple_of(u64::from(needs)) {
-        refusals.push(Refusal::Alignment {
-            operand: operand.name.clone(),
-            needs,
-            address,
-        });
-    }
+    let is_one = |stride: &Expr| stride.constant_value() == Some(1);
+    let is_whole = address.is_multiple_of(u64::from(operand.dtype.bytes()));
+    let way_out = match is_whole && operand.layout.stride.iter().any(is_one) {
+        true => "give a copy, or build a kernel of a spec that names its stride of 1",
+        false => "give a copy",
+    };
+    (!address.is_multiple_of(u64::from(needs))).then(|| Refusal::Alignment {
+        operand: operand.name.clone(),
+        needs,
+        address,
+        way_out,
+    })
 }
 
 /// Alignment the first element of `operand` must have: its own size, what is assumed, or what a

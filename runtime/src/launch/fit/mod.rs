@@ -18,8 +18,8 @@ use tilewright_bundle::{
 };
 
 pub(crate) use code::{cubin_fits, other_params, runs_on};
-pub use memory::alignment_bytes;
 pub(crate) use memory::wrong_names;
+pub use memory::{alignment_bytes, misaligned};
 use numbers::put;
 pub use numbers::{Launch, LaunchPart, LaunchReport, View};
 pub(crate) use promise::is_promise;
@@ -34,7 +34,7 @@ use crate::launch::reorder;
 use crate::launch::tensor_map::strides_fit;
 use values::{integers, sizes, tensor_maps, workspace};
 pub use way_out::stride_multiples;
-use way_out::{found, way_out};
+use way_out::{found, is_stronger, way_out};
 
 /// A kernel that takes a problem: names bound, operands with extents.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -280,8 +280,14 @@ fn assumptions(kernel: &Kernel, problem: &Problem, env: &Env, refusals: &mut Vec
                 continue;
             }
         };
+        let is_part = || {
+            let all = kernel.assumptions.iter();
+            all.clone().any(|other| is_stronger(other, expr, env))
+        };
         match expr.holds(env) {
             Ok(true) => {}
+            // What another one tells that does not hold either.
+            Ok(false) if is_part() => {}
             Ok(false) => refusals.push(Refusal::Assumption {
                 text: expr.text().to_owned(),
                 found: found(kernel, expr, env),

@@ -12,6 +12,19 @@ const BUILD: &str = "build a kernel that does not assume it";
 /// Columns of a product's tile at most (PTX ISA, wgmma: N is 256 at most).
 const PRODUCT_COLUMNS: u32 = 256;
 
+/// Whether a product reads it as a factor.
+fn is_factor(kernel: &Kernel, operand: &Operand) -> bool {
+    let (Some(Form::Contraction(found)), Some(formula)) = (kernel.form(), kernel.formula()) else {
+        return false;
+    };
+    let of = |at: usize| formula.signature.operands.get(at);
+    let mut factors = found
+        .factors
+        .iter()
+        .filter_map(|factor| of(factor.operand?));
+    factors.any(|one| one.name == operand.name)
+}
+
 /// The names of an assumption with their values: `lda is 17`.
 pub(super) fn found(kernel: &Kernel, expr: &Condition, env: &Env) -> String {
     let mut told: Vec<String> = Vec::new();
@@ -51,8 +64,12 @@ fn padded(kernel: &Kernel, expr: &Condition, env: &Env) -> Option<String> {
             let layout = any_strides(kernel, operand)?;
             let alike = lies_over(kernel, operand);
             let mut params = kernel.launches.iter().flat_map(|launch| &launch.params);
-            let threads = match params.any(|one| matches!(one.value, ParamValue::TensorMap(_))) {
-                true => ", whose threads copy: without `cluster`, `pipeline` and a tile for them",
+            let by_maps = params.any(|one| matches!(one.value, ParamValue::TensorMap(_)));
+            let threads = match by_maps && is_factor(kernel, operand) {
+                true => {
+                    ", which threads copy and multiply, without tensor cores: leave `cluster` and \
+                     `pipeline` out there, and take a smaller `cta_tile`, such as (64,64,16)"
+                }
                 false => "",
             };
             Some(format!(
@@ -90,8 +107,8 @@ fn longer(kernel: &Kernel, expr: &Condition) -> Option<String> {
         ),
         // A product's tile is its instruction's columns at most, and knows no passes.
         false => format!(
-            "{BUILD}, of a spec with a longer cta_tile along {mode} (at most {PRODUCT_COLUMNS}), \
-             or compute what folds along {mode} in a kernel behind it"
+            "{BUILD}, of a spec with a longer cta_tile along {mode} (at most {PRODUCT_COLUMNS}, \
+             and what registers hold), or compute what folds along {mode} in a kernel behind it"
         ),
     })
 }
@@ -101,6 +118,18 @@ fn multiple_of(expr: &Condition) -> Option<(&str, i64)> {
     let (name, multiple) = expr.text().strip_suffix(" == 0")?.split_once(" % ")?;
     let multiple = multiple.parse().ok().filter(|multiple| *multiple > 0)?;
     Some((name, multiple))
+}
+
+/// Whether an assumption that does not hold asks for a multiple of the multiple that another one
+/// asks for of the same name.
+pub(super) fn is_stronger(one: &Assumption, other: &Condition, env: &Env) -> bool {
+    let Assumption::Expr { expr, .. } = one else {
+        return false;
+    };
+    let (Some(one), Some(other)) = (multiple_of(expr), multiple_of(other)) else {
+        return false;
+    };
+    one.0 == other.0 && one.1 > other.1 && one.1 % other.1 == 0 && expr.holds(env) == Ok(false)
 }
 
 fn next_multiple(value: i64, multiple: i64) -> Option<i64> {

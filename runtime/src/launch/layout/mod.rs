@@ -366,8 +366,17 @@ fn other_strides(operand: &Operand, given: &[i64], env: &Env) -> String {
     };
     let named = strides_named(operand, kept);
     match (one, own) {
+        // Rows that are vectors apart are loaded by vectors, others element by element.
+        (Some(_), Some(at)) if are_vectors_apart(operand, given, at) => format!(
+            ": build a kernel of a spec that names its strides, `{named}`, which takes rows of \
+             whole {VECTOR_BYTES} bytes"
+        ),
         (Some(_), Some(_)) => {
-            format!(": a spec that names its strides, `{named}`, takes rows of any length")
+            let any = strides_named(operand, |at| kept(at).filter(|stride| *stride == "0"));
+            format!(
+                ": build a kernel of a spec with any strides, `{any}`, or pad rows to whole \
+                 {VECTOR_BYTES} bytes, which one with `{named}` takes"
+            )
         }
         (Some(_), None) => format!(
             ": give a copy in that order, or build a kernel of a spec of the order given, `{named}`"
@@ -376,6 +385,16 @@ fn other_strides(operand: &Operand, given: &[i64], env: &Env) -> String {
             ": give a copy in that order, or build a kernel of a spec with any strides, `{named}`"
         ),
     }
+}
+
+/// Bytes that the widest loads and tensor maps want strides to be a multiple of.
+const VECTOR_BYTES: u64 = 16;
+
+/// Whether all strides of an operand but that of an axis are whole vectors.
+fn are_vectors_apart(operand: &Operand, given: &[i64], contiguous: usize) -> bool {
+    let mut others = (given.iter().enumerate()).filter(|(at, _)| *at != contiguous);
+    let bits = u64::from(operand.dtype.bits());
+    others.all(|(_, stride)| stride.unsigned_abs().saturating_mul(bits) % (8 * VECTOR_BYTES) == 0)
 }
 
 /// That strides are not positive, and what to do with those that repeat elements.

@@ -74,16 +74,22 @@ fn extents_as_strides() {
     let told = |text, given: &[i64]| bound(text, FIVE, given).unwrap_err().to_string();
     assert_eq!(
         told("(m,n):(n,1)", &[7, 1]),
-        "`a` has strides (7,1); the kernel takes (m,n):(n,1): a spec that names its strides, \
-         `(m,n):(lda,1)`, takes rows of any length"
+        "`a` has strides (7,1); the kernel takes (m,n):(n,1): build a kernel of a spec with any \
+         strides, `(m,n):(lda,sa)`, or pad rows to whole 16 bytes, which one with `(m,n):(lda,1)` \
+         takes"
     );
+    assert!(told("(m,n):(n,1)", &[32, 1]).ends_with(
+        ": build a kernel of a spec that names its strides, `(m,n):(lda,1)`, which takes rows of \
+         whole 16 bytes"
+    ));
     let of_three = told("(m,n,k):(n * k,k,1)", &[99, 9, 1]);
     assert!(of_three.contains("`(m,n,k):(lda0,lda1,1)`"), "{of_three}");
     let of_names = told("(n,k):(held,1)", &[9, 1]);
     assert_eq!(
         of_names,
-        "`a` has strides (9,1); the kernel takes (n,k):(held,1): a spec that names its strides, \
-         `(n,k):(lda,1)`, takes rows of any length"
+        "`a` has strides (9,1); the kernel takes (n,k):(held,1): build a kernel of a spec with \
+         any strides, `(n,k):(lda,sa)`, or pad rows to whole 16 bytes, which one with \
+         `(n,k):(lda,1)` takes"
     );
     // Another axis is contiguous, or none is.
     let copy = "give a copy in that order, or build a kernel of a spec";

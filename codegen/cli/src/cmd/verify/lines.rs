@@ -118,9 +118,23 @@ impl Columns {
         let width = self.id;
         let passed = outcomes.iter().filter(|outcome| outcome.passed()).count();
         let failed = outcomes.len() - passed;
-        let largest = |of: fn(&Outcome) -> f64| outcomes.iter().map(of).fold(0.0, f64::max);
-        let rel_err = format!("{:.1e}", largest(|outcome| outcome.rel_err));
-        let of_bound = format!("{:.2}", largest(|outcome| outcome.max_err));
+        // What did not run to its end was not compared.
+        let compared = || {
+            outcomes
+                .iter()
+                .filter(|one| one.passed() || one.max_err > 0.0)
+        };
+        let largest = |of: fn(&Outcome) -> f64| compared().map(of).fold(0.0, f64::max);
+        let (rel_err, of_bound) = match compared().next() {
+            None => ("-".to_owned(), "-".to_owned()),
+            Some(_) => (
+                format!("{:.1e}", largest(|outcome| outcome.rel_err)),
+                match largest(|outcome| outcome.max_err) {
+                    far @ 1000.0.. => format!("{far:.1e}"),
+                    near => format!("{near:.2}"),
+                },
+            ),
+        };
         let mut line = format!(
             "{:<width$}  {passed:>6}  {failed:>6}  {rel_err:>7}  {of_bound:>8}  {}",
             kernel.id,
@@ -133,10 +147,30 @@ impl Columns {
     }
 }
 
+/// The names of a kernel's extents as problems are written: those of an output, in its order, then
+/// those that are summed.
+fn in_order(kernel: &Kernel) -> Vec<&str> {
+    let names: Vec<&str> = kernel.free_extents().map(|(_, name)| name).collect();
+    let operands = kernel.semantics.operands.iter();
+    let output = operands
+        .filter(|operand| operand.role.is_written())
+        .max_by_key(|one| one.layout.rank());
+    let shape = output.iter().flat_map(|operand| &operand.layout.shape);
+    let of_output =
+        shape.filter_map(|extent| names.iter().copied().find(|name| *name == extent.text()));
+    let mut all: Vec<&str> = of_output.collect();
+    for name in names {
+        if !all.contains(&name) {
+            all.push(name);
+        }
+    }
+    all
+}
+
 /// The names of a kernel's extents, and how it cuts them where that is known: `m×n×k by
 /// 128×256×4*64`, of which four steps of 64 are in flight, and a dot where nothing is cut.
 fn names(kernel: &Kernel) -> String {
-    let names: Vec<&str> = kernel.free_extents().map(|(_, name)| name).collect();
+    let names = in_order(kernel);
     let Some(traits) = &kernel.traits else {
         return format!("{}:", names.join("×"));
     };
@@ -153,7 +187,7 @@ fn names(kernel: &Kernel) -> String {
 
 /// The extents of a problem in that order.
 fn extents(kernel: &Kernel, outcome: &Outcome) -> String {
-    let names = kernel.free_extents().map(|(_, name)| name);
+    let names = in_order(kernel).into_iter();
     let extents = names.filter_map(|name| outcome.extents.get(name));
     let extents: Vec<String> = extents.map(i64::to_string).collect();
     extents.join("×")

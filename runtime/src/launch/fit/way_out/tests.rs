@@ -93,8 +93,8 @@ fn passes_are_told_of_rows_alone() {
     let told = first_refusal(&product, &problem.row_major("d", 65));
     assert!(
         told.ends_with(
-            "of a spec with a longer cta_tile along n (at most 256), or compute what folds along \
-             n in a kernel behind it"
+            "of a spec with a longer cta_tile along n (at most 256, and what registers hold), or \
+             compute what folds along n in a kernel behind it"
         ),
         "{told}"
     );

@@ -5,7 +5,11 @@
 
 use serde::Serialize;
 
+use crate::atoms::arithmetic::Does;
+use crate::atoms::model::Atom;
+use crate::element::Element;
 use crate::plan::data::model::Plan;
+use crate::plan::data::values::Every;
 use crate::plan::data::warp_roles::Roles;
 
 /// Operations of the tensor cores in a cycle, on 2-byte elements (NVIDIA H100 white paper: 989
@@ -21,6 +25,23 @@ const LOAD_LATENCY: u64 = 900;
 const SMEM_BYTES_PER_CYCLE: u64 = 128;
 /// Conversions in a cycle, two elements each (CUDA C++ Programming Guide, arithmetic instructions).
 const CONVERSIONS_PER_CYCLE: u64 = 64;
+/// Instructions of threads in a cycle (CUDA C++ Programming Guide, as above).
+const INSTRUCTIONS_PER_CYCLE: u64 = 128;
+/// Of them, those of the units for roots, quotients, powers and angles (as above).
+const SPECIAL_PER_CYCLE: u64 = 16;
+/// What those units do.
+const SPECIAL: [Does; 10] = [
+    Does::Rcp,
+    Does::RcpFlushed,
+    Does::Ex2,
+    Does::Lg2,
+    Does::Sqrt,
+    Does::Rsqrt,
+    Does::Tanh,
+    Does::Sin,
+    Does::Cos,
+    Does::Div,
+];
 /// From an arrival to the end of the wait for it. Assumed.
 const BARRIER_LATENCY: u64 = 40;
 /// One operation of a role that does nothing but start or tell something. Assumed.
@@ -35,8 +56,6 @@ pub struct Costs {
     pub k_tile_cycles: u64,
     /// Bytes loaded by this CTA into a slot, its own and what it shares out.
     pub slot_bytes: u64,
-    /// Conversions of one store's elements.
-    pub convert_cycles: u64,
     /// Elements of one store into shared memory; 0 for stores past it.
     pub stage_cycles: u64,
     /// Bytes of one store to global memory.
@@ -51,6 +70,10 @@ pub struct Costs {
     pub smem_bytes_per_cycle: u64,
     /// Conversions in a cycle.
     pub conversions_per_cycle: u64,
+    /// Instructions of threads in a cycle.
+    pub instructions_per_cycle: u64,
+    /// Of them, roots, quotients, powers and angles.
+    pub special_per_cycle: u64,
     /// From an arrival to the end of the wait for it.
     pub barrier_cycles: u64,
     /// Every other operation of a role.
@@ -62,7 +85,10 @@ impl Costs {
     pub(super) fn of(plan: &Plan, roles: &Roles) -> Costs {
         let extent = |mode: usize| plan.cta_tile.get(mode).map_or(1, |extent| *extent as u64);
         let [m, n, k] = [0, 1, 2].map(extent);
-        let input = roles.loads.first().map_or(2, |load| load.dtype.bytes());
+        let input = roles
+            .loads(Every::Trip)
+            .next()
+            .map_or(2, |load| load.dtype.bytes());
         let flop_per_cycle = FLOP_PER_CYCLE * 2 / u64::from(input.max(1));
         let k_tile_cycles = 2 * m * n * k / flop_per_cycle;
         let consumers = u64::from(roles.consumers_of_a_tile());
@@ -71,7 +97,7 @@ impl Costs {
             Some(store) => (store.box_bytes() as u64 / output, true),
             None => (m * n / consumers, false),
         };
-        let slot_bytes = roles.loads.iter().map(|load| {
+        let slot_bytes = roles.loads(Every::Trip).map(|load| {
             let boxes = load.places.len() as i64;
             (load.box_bytes() * boxes) as u64
         });
@@ -79,7 +105,6 @@ impl Costs {
             products_cycles: k_tile_cycles / consumers,
             k_tile_cycles,
             slot_bytes: slot_bytes.sum(),
-            convert_cycles: elements / 2 / CONVERSIONS_PER_CYCLE,
             stage_cycles: if staged {
                 elements * output / SMEM_BYTES_PER_CYCLE
             } else {
@@ -91,9 +116,35 @@ impl Costs {
             load_latency_cycles: LOAD_LATENCY,
             smem_bytes_per_cycle: SMEM_BYTES_PER_CYCLE,
             conversions_per_cycle: CONVERSIONS_PER_CYCLE,
+            instructions_per_cycle: INSTRUCTIONS_PER_CYCLE,
+            special_per_cycle: SPECIAL_PER_CYCLE,
             barrier_cycles: BARRIER_LATENCY,
             step_cycles: STEP,
         }
+    }
+
+    /// Cycles that the threads of a warpgroup compute so many elements in: those of the unit that
+    /// has most to do.
+    pub(super) fn compute(&self, element: &Element, elements: u64) -> u64 {
+        let runs = elements / u64::from(element.code.lanes.max(1));
+        let count = |is: &dyn Fn(&Atom) -> bool| {
+            let calls = element.code.calls.iter();
+            calls.filter(|call| is(&call.atom)).count() as u64
+        };
+        let is_special = |atom: &Atom| {
+            let facts = atom.arithmetic.as_ref();
+            facts.is_some_and(|facts| SPECIAL.contains(&facts.does))
+        };
+        let units = [
+            (count(&|_| true), self.instructions_per_cycle),
+            (
+                count(&|atom| atom.convert.is_some()),
+                self.conversions_per_cycle,
+            ),
+            (count(&is_special), self.special_per_cycle),
+        ];
+        let cycles = units.map(|(calls, rate)| runs * calls / rate);
+        cycles.into_iter().max().unwrap_or(0)
     }
 
     /// Cycles that the L2 cache gives or takes those bytes in.

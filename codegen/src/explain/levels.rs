@@ -505,14 +505,10 @@ impl Maker<'_> {
                 let buffers = u32::try_from(roles.staging.buffers).unwrap_or(1);
                 ("staging buffer of a warpgroup", buffers)
             }
-            Some(roles) if roles.is_epilogue_load(operand) => {
-                let slots = roles
-                    .epilogue_loads
-                    .as_ref()
-                    .map_or(1, |epilogue_loads| epilogue_loads.ring.stages);
-                ("slot", slots)
+            Some(roles) => {
+                let slots = roles.pipe_of(operand).map(|pipe| pipe.ring.stages);
+                ("slot", slots.unwrap_or(self.plan.stages))
             }
-            Some(_) => ("slot", self.plan.stages),
             None if output => ("staging buffer", 1),
             None => ("stage", self.plan.stages.max(1)),
         }

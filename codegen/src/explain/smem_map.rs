@@ -6,7 +6,9 @@
 use serde::Serialize;
 
 use crate::plan::data::model::Plan;
-use crate::plan::data::warp_roles::{BARRIER_BYTES, Roles};
+use crate::plan::data::moves::SmemTile;
+use crate::plan::data::values::Every;
+use crate::plan::data::warp_roles::{BARRIER_BYTES, LoadPipe, Roles};
 
 /// What a region is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -46,9 +48,8 @@ pub struct Region {
 
 /// The regions of a plan's shared memory.
 pub fn regions(plan: &Plan) -> Vec<Region> {
-    let mut regions = ring(plan);
+    let mut regions = slots(plan);
     if let Some(roles) = &plan.roles {
-        epilogue_loads(plan, roles, &mut regions);
         staging(plan, roles, &mut regions);
         barriers(roles, &mut regions);
     }
@@ -85,52 +86,36 @@ fn fill(all: &mut Vec<Region>, end: &mut u32, to: u32, (_, purpose, name): (u32,
     }
 }
 
-fn ring(plan: &Plan) -> Vec<Region> {
-    let word = if plan.roles.is_some() {
-        "slot"
-    } else {
-        "stage"
-    };
-    // The tile of results is no part of the ring.
-    let output = plan.output_tile().map(|tile| &tile.operand);
-    let tiles = plan
-        .smem
-        .iter()
-        .filter(|tile| plan.roles.is_none() || Some(&tile.operand) != output)
-        .filter(|tile| {
-            !plan
-                .roles
-                .as_ref()
-                .is_some_and(|roles| roles.is_epilogue_load(&tile.operand))
-        });
-    let of_tile = |tile: &crate::plan::data::moves::SmemTile| {
+/// Tiles in the slots of the pipes of a plan with roles, else in its stages.
+fn slots(plan: &Plan) -> Vec<Region> {
+    let of_tile = |tile: &SmemTile| -> Vec<Region> {
+        let pipe = plan
+            .roles
+            .as_ref()
+            .map(|roles| roles.pipe_of(&tile.operand));
+        let (purpose, word, stages, apart) = match pipe {
+            None => (Use::Ring, "stage", plan.stages, plan.stage_bytes),
+            Some(Some(LoadPipe { every, ring, .. })) => {
+                let (purpose, word) = match every {
+                    Every::Trip => (Use::Ring, "slot"),
+                    Every::WorkTile => (Use::EpilogueLoads, "ahead"),
+                };
+                (purpose, word, ring.stages, ring.slot_bytes)
+            }
+            // The tile of results is no part of a pipe that is filled by boxes.
+            Some(None) => return Vec::new(),
+        };
         let name = plan.tile_name(&tile.operand, tile.plane);
-        let (offset, bytes) = (tile.offset_bytes, tile.size_bytes);
-        (0..plan.stages).map(move |slot| Region {
-            offset_bytes: slot * plan.stage_bytes + offset,
-            bytes,
-            purpose: Use::Ring,
-            name: format!("{word} {slot} {name}"),
-            slot: Some(slot),
-        })
-    };
-    tiles.flat_map(of_tile).collect()
-}
-
-fn epilogue_loads(plan: &Plan, roles: &Roles, regions: &mut Vec<Region>) {
-    let Some(epilogue_loads) = &roles.epilogue_loads else {
-        return;
-    };
-    let tiles = plan.smem.iter();
-    for tile in tiles.filter(|tile| roles.is_epilogue_load(&tile.operand)) {
-        regions.extend((0..epilogue_loads.ring.stages).map(|slot| Region {
-            offset_bytes: tile.offset_bytes + slot * epilogue_loads.slot_bytes,
+        let region = |slot: u32| Region {
+            offset_bytes: slot * apart + tile.offset_bytes,
             bytes: tile.size_bytes,
-            purpose: Use::EpilogueLoads,
-            name: format!("ahead {slot} {}", tile.operand),
-            slot: None,
-        }));
-    }
+            purpose,
+            name: format!("{word} {slot} {name}"),
+            slot: (purpose == Use::Ring).then_some(slot),
+        };
+        (0..stages).map(region).collect()
+    };
+    plan.smem.iter().flat_map(of_tile).collect()
 }
 
 fn staging(plan: &Plan, roles: &Roles, regions: &mut Vec<Region>) {
@@ -178,7 +163,6 @@ fn scratch(plan: &Plan, regions: &mut Vec<Region>) {
 }
 
 fn barriers(roles: &Roles, regions: &mut Vec<Region>) {
-    let ring = &roles.ring;
     let mut add = |offset_bytes: u32, count: u32, name: &str| {
         regions.push(Region {
             offset_bytes,
@@ -188,17 +172,19 @@ fn barriers(roles: &Roles, regions: &mut Vec<Region>) {
             slot: None,
         });
     };
-    add(ring.full_at(), ring.stages, "full");
-    add(ring.empty_at(), ring.stages, "empty");
+    for LoadPipe { every, ring, .. } in &roles.pipes {
+        match every {
+            Every::Trip => {
+                add(ring.full_at(), ring.stages, "full");
+                add(ring.empty_at(), ring.stages, "empty");
+            }
+            Every::WorkTile => {
+                let name = "full and empty, of what is loaded ahead,";
+                add(ring.full_at(), 2 * ring.stages, name);
+            }
+        }
+    }
     if let Some(at) = roles.turns_at {
         add(at, roles.consumers, "turn");
-    }
-    if let Some(epilogue_loads) = &roles.epilogue_loads {
-        let count = 2 * epilogue_loads.ring.stages;
-        add(
-            epilogue_loads.ring.full_at(),
-            count,
-            "full and empty, of what is loaded ahead,",
-        );
     }
 }

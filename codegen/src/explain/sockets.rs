@@ -163,17 +163,6 @@ fn of_product(plan: &Plan, formula: &Formula, found: &Contraction) -> Vec<Socket
         expression: format!("{} in {}", text(&found.sum.span), found.accumulator),
         by: plan.mma.iter().map(mma).collect(),
     });
-    let Some(output) = plan.output() else {
-        return sockets;
-    };
-    if let Some(epilogue) = &plan.epilogue {
-        let atoms = [&epilogue.pack, &epilogue.convert].into_iter().flatten();
-        sockets.push(Socket {
-            place: "epilogue, cast",
-            expression: format!("{}(the sum)", output.dtype),
-            by: atoms.map(|atom| atom.id.clone()).collect(),
-        });
-    }
     if let Some(flow) = &plan.flow {
         let places = [
             "epilogue, load",
@@ -182,13 +171,7 @@ fn of_product(plan: &Plan, formula: &Formula, found: &Contraction) -> Vec<Socket
             "epilogue, store",
         ];
         sockets.extend(of_flow(plan, formula, flow, places));
-        return sockets;
     }
-    sockets.push(Socket {
-        place: "epilogue, store",
-        expression: format!("{} = the sum", element(plan, &output.name)),
-        by: by(plan, &output.name, &[Hop::R2g, Hop::R2s, Hop::S2g]),
-    });
     sockets
 }
 
@@ -205,7 +188,7 @@ fn of_flow(plan: &Plan, formula: &Formula, flow: &Flow, places: [&'static str; 4
             false => [load, map],
         };
         let (place, expression, atoms) = match &node.does {
-            Does::Sum(_) => continue,
+            Does::Sum(_) => (map, String::new(), Vec::new()),
             Does::Load(name) => (
                 load,
                 element(plan, name),

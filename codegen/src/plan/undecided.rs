@@ -40,7 +40,6 @@ pub(super) fn undecided(point: &Point, threads: u32) -> Plan {
         roles: None,
         sync: BTreeMap::new(),
         mma: None,
-        epilogue: None,
         flow: None,
         assumptions: Vec::new(),
         choices: Vec::new(),

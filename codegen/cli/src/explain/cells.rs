@@ -157,7 +157,10 @@ pub fn model(costs: &Costs) -> [String; 7] {
         "Tiles are whole, every load hits, nothing else runs; a multicast box counts at the CTA \
          that asks for it."
             .to_owned(),
-        "What an epilogue computes, and what it loads into registers for that, is not counted."
-            .to_owned(),
+        format!(
+            "What threads compute takes {} instructions a cycle, {} of them roots, quotients, \
+             powers and angles; what they load into registers is not counted.",
+            costs.instructions_per_cycle, costs.special_per_cycle
+        ),
     ]
 }

@@ -24,6 +24,7 @@ use tilewright_codegen::explain::occupancy::{Occupancy, occupancy};
 use tilewright_codegen::explain::smem_map::{Region, regions};
 use tilewright_codegen::explain::sockets::{Sockets, sockets};
 use tilewright_codegen::plan::data::model::Plan;
+use tilewright_codegen::plan::data::values::Every;
 use tilewright_codegen::spec::{Point, SpecFile};
 use tilewright_codegen::{ir, lower};
 
@@ -187,16 +188,13 @@ fn roles(plan: &Plan) -> Vec<Part> {
         1 => "multiplies a tile and stores it",
         _ => "multiply parts of one tile and store them",
     };
-    let boxes: Vec<String> = roles
-        .loads
-        .iter()
-        .map(|load| load.operand.clone())
-        .collect();
+    let loads = roles.loads(Every::Trip);
+    let boxes: Vec<String> = loads.map(|load| load.operand.clone()).collect();
+    let ring = roles.pipe(Every::Trip).map(|pipe| pipe.ring);
+    let [stages, bytes] = ring.map_or([0, 0], |ring| [ring.stages, ring.bytes]);
     let slots = format!(
-        "one thread loads {} into {} slots of {} bytes",
-        boxes.join(" and "),
-        roles.ring.stages,
-        roles.ring.bytes
+        "one thread loads {} into {stages} slots of {bytes} bytes",
+        boxes.join(" and ")
     );
     let part = |role, warpgroups, registers, does| Part {
         role,

@@ -6,7 +6,7 @@ use crate::certify::StepCertificate;
 use crate::error::{Error, Result};
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::{BoxCopy, Hop};
-use crate::plan::data::warp_roles::Roles;
+use crate::plan::data::warp_roles::{LoadPipe, Roles};
 
 /// Checks every copy by boxes.
 pub(in crate::certify) fn check(
@@ -15,8 +15,8 @@ pub(in crate::certify) fn check(
     refuse: &impl Fn(String, String) -> Error,
 ) -> Result<Vec<StepCertificate>> {
     let mut steps = Vec::new();
-    // Of the ring's slots, and of those of what is loaded ahead.
-    let mut bytes = [0, 0];
+    // Of a slot of each pipe.
+    let mut bytes = vec![0; roles.pipes.len()];
     for copy in plan.box_copies() {
         let name = format!("{}.{}", copy.operand, copy.hop.name());
         let checked = match copy.packed {
@@ -26,9 +26,10 @@ pub(in crate::certify) fn check(
         let elements = checked
             .and_then(|()| check_copy(plan, copy))
             .map_err(|message| refuse(format!("{name}: {message}"), plan.to_string()))?;
-        if copy.hop == Hop::G2s {
-            let epilogue_loads = roles.is_epilogue_load(&copy.operand);
-            bytes[usize::from(epilogue_loads)] += elements * u64::from(copy.dtype.bytes());
+        let brings = |pipe: &LoadPipe| pipe.loads.iter().any(|load| load.operand == copy.operand);
+        let pipes = bytes.iter_mut().zip(&roles.pipes);
+        for (bytes, _) in pipes.filter(|(_, pipe)| copy.hop == Hop::G2s && brings(pipe)) {
+            *bytes += elements * u64::from(copy.dtype.bytes());
         }
         steps.push(StepCertificate {
             step: name,
@@ -40,12 +41,8 @@ pub(in crate::certify) fn check(
             sectors_ideal: None,
         });
     }
-    let epilogue_loads = roles
-        .epilogue_loads
-        .as_ref()
-        .map(|epilogue_loads| epilogue_loads.ring);
-    for (bytes, ring) in bytes.into_iter().zip([Some(roles.ring), epilogue_loads]) {
-        let waits = ring.map_or(0, |ring| ring.bytes);
+    for (bytes, pipe) in bytes.into_iter().zip(&roles.pipes) {
+        let waits = pipe.ring.bytes;
         if bytes != u64::from(waits) {
             let message =
                 format!("a slot's boxes bring {bytes} bytes, its barrier waits for {waits}");

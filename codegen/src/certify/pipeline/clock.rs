@@ -15,7 +15,7 @@ use super::barriers::{Barrier, Outcome};
 use super::unroll::Step;
 use super::{Machine, alike};
 use crate::certify::timeline::{Activity, Costs, Span, Timeline};
-use crate::ir::tile::{End, Engine, Every, Full, Kernel, Op, PipeId, Sync, Team, View};
+use crate::ir::tile::{End, Engine, Every, Full, Kernel, Op, PipeId, Slice, Sync, Team, View};
 use crate::plan::data::model::Plan;
 use crate::plan::data::warp_roles::Roles;
 
@@ -200,6 +200,15 @@ impl Clock<'_> {
         }
     }
 
+    /// Elements of a share of a tile in registers that one consumer has.
+    fn elements(&self, view: View, share: Slice) -> u64 {
+        let tile = self.machine.kernel.tiles.get(view.tile().0);
+        let extents = tile.map_or(&[][..], |tile| &tile.modes);
+        let all: i64 = extents.iter().map(|(_, extent)| extent).product();
+        let sharers = u64::from(self.roles.consumers_of_a_tile()) * u64::from(share.1);
+        all.unsigned_abs() / sharers.max(1)
+    }
+
     /// What a step that was taken costs, and when what it tells is heard.
     fn charge(&mut self, at: usize, op: &Op, (slot, round): (usize, u64), before: &Before) {
         let costs = self.costs;
@@ -226,8 +235,14 @@ impl Clock<'_> {
             Op::Mma {
                 a: View::Smem(..), ..
             } => self.multiply(at, (slot, round)),
-            Op::Map { from, .. } if !from.is_empty() => {
-                self.spend(at, costs.convert_cycles, Activity::Convert, None);
+            Op::Map {
+                to,
+                from,
+                element,
+                share,
+            } if !from.is_empty() => {
+                let cycles = costs.compute(element, self.elements(*to, *share));
+                self.spend(at, cycles, Activity::Convert, None);
             }
             // Beside the loop along k these take next to no time, but for partial sums, which the
             // clock knows nothing of: its tiles are whole.

@@ -114,7 +114,7 @@ fn what_is_not_read_or_is_another_operands_is_found() {
 fn bytes_that_do_not_come_are_found() {
     let (mut plan, kernel) = right(KINDS[0]);
     let roles = plan.roles.as_mut().unwrap();
-    roles.epilogue_loads.as_mut().unwrap().ring.bytes += 16;
+    roles.pipes[1].ring.bytes += 16;
     let message = refusal(judge(&plan, &kernel));
     assert!(
         message.contains("bring 16384 bytes, its barrier waits for 16400"),

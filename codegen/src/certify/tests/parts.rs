@@ -3,6 +3,7 @@
 
 use super::pipeline::{certified, planned};
 use crate::plan;
+use crate::plan::data::values::Every;
 use crate::plan::work_tiles::Fate;
 use crate::spec;
 
@@ -159,7 +160,10 @@ fn what_is_contiguous_along_a_tile_comes_in_its_slot() {
     for one in &ALL {
         let (plan, _) = planned(&text(one));
         let roles = plan.roles.as_ref().unwrap();
-        let beside = roles.loads.iter().skip(2).map(|load| load.operand.as_str());
+        let beside = roles
+            .loads(Every::Trip)
+            .skip(2)
+            .map(|load| load.operand.as_str());
         let wanted: &[&str] = match one {
             ("rows past shared memory", ..) => &[],
             (_, compute, _) if compute.contains("x[") => &["x"],

@@ -346,7 +346,7 @@ fn who_continues_a_tile_waits_for_nobody() {
 #[test]
 fn a_wrong_count_names_who_waits() {
     let (mut plan, _) = right(KINDS[0]);
-    plan.roles.as_mut().unwrap().ring.empty_arrivals += 1;
+    plan.roles.as_mut().unwrap().pipes[0].ring.empty_arrivals += 1;
     let kernel = ir::tile::build::build(&plan).unwrap();
     let message = refusal(judge(&plan, &kernel));
     assert!(message.contains("deadlock"), "{message}");
@@ -361,7 +361,7 @@ fn a_wrong_count_names_who_waits() {
 #[test]
 fn bytes_that_do_not_come_are_found() {
     let (mut plan, kernel) = right(KINDS[0]);
-    plan.roles.as_mut().unwrap().ring.bytes += 16;
+    plan.roles.as_mut().unwrap().pipes[0].ring.bytes += 16;
     let message = refusal(judge(&plan, &kernel));
     assert!(
         message.contains("bring 32768 bytes, its barrier waits for 32784"),

@@ -65,6 +65,22 @@ pub(in crate::lower) struct Run<'p> {
 }
 
 impl<'p> Lowering<'p> {
+    /// What is computed is stored by predicates of its own, so that those of loads are not kept for
+    /// it.
+    fn pin_results(&mut self, dst: &mut Side<'p>) -> Vec<Stmt> {
+        let mut out = Vec::new();
+        let flow = self.plan.flow.as_ref();
+        let computes = flow.is_some_and(|flow| !flow.stores_bare_sums());
+        if let (true, Side::Gmem(tile)) = (computes, dst) {
+            for left in tile.left.iter_mut().flatten() {
+                let var = self.builder.var("left_here", IntType::I32, false);
+                out.push(Stmt::Pin(var, left.clone()));
+                *left = Expr::Var(var);
+            }
+        }
+        out
+    }
+
     pub(in crate::lower) fn copy(
         &mut self,
         by: CopyId,
@@ -112,17 +128,8 @@ impl<'p> Lowering<'p> {
         };
         let block = src.block().or(dst.block()).map(i64::from);
         let mut out = Vec::new();
-        // Results of a flow are stored by predicates of their own, so that those of its loads are
-        // not kept for them.
-        if self.plan.flow.is_some() && bounds != Bounds::Inside {
-            let pinned = &mut self.builder;
-            if let Side::Gmem(tile) = &mut run.dst {
-                for left in tile.left.iter_mut().flatten() {
-                    let var = pinned.var("left_here", IntType::I32, false);
-                    out.push(Stmt::Pin(var, left.clone()));
-                    *left = Expr::Var(var);
-                }
-            }
+        if bounds != Bounds::Inside {
+            out.extend(self.pin_results(&mut run.dst));
         }
         for side in [&mut run.src, &mut run.dst] {
             if let Side::Gmem(tile) = side {
@@ -172,7 +179,7 @@ impl<'p> Lowering<'p> {
                 let tile = self.smem_tile(id)?;
                 let pipe = self.kernel.pipe_of(id);
                 let pipe = pipe.filter(|_| plan.roles.is_some() && matches!(stage, Stage::At(_)));
-                let slot = pipe.map(|pipe| self.slot_offset(self.pipe(pipe)?));
+                let slot = pipe.map(|pipe| self.slot_offset(pipe));
                 let slot = slot.transpose()?;
                 Side::Smem {
                     tile,

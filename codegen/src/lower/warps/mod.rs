@@ -9,12 +9,14 @@ mod ring;
 mod tma;
 mod pipes;
 
+use std::collections::BTreeMap;
+
 use crate::arch::WARPGROUP;
 use crate::atoms::sync::{Act, Scope};
 use crate::error::Result;
 use crate::ir::thread::expr::{add, div, eq, int, le, lt, mul, or, rem, select, sub, xor};
 use crate::ir::thread::program::{Arg, Expr, IntType, Special, Stmt, VarId};
-use crate::ir::tile::{Every, Op, Pipe, Team, Trips};
+use crate::ir::tile::{Every, Full, Op, PipeId, Team, Trips};
 use crate::lower::{Lowering, bug};
 use crate::plan::data::warp_roles::Roles;
 
@@ -31,10 +33,8 @@ pub(super) struct RoleState {
     pub(super) place: [Expr; 2],
     /// The cluster, and how many there are.
     pub(super) cluster: [Expr; 2],
-    /// Where the role is in the ring.
-    pub(super) ring: At,
-    /// Where it is in what is loaded ahead.
-    epilogue_loads: At,
+    /// Where the role is in the slots of each pipe that barriers guard.
+    cursors: BTreeMap<PipeId, At>,
     /// Parity of the phase in which this consumer's turn comes (pingpong).
     turn: Option<VarId>,
     /// The trip along k.
@@ -49,15 +49,6 @@ pub(super) struct At {
     /// Parity of the phase that the role waits for in its slot.
     pub(super) parity: VarId,
 }
-
-/// Where no role is.
-const NOWHERE: At = At {
-    slot: NO_VAR,
-    parity: NO_VAR,
-};
-
-/// A role's mutable variables, before a role has begun.
-const NO_VAR: VarId = VarId(u32::MAX);
 
 impl Lowering<'_> {
     pub(super) fn roles_of(&self) -> Result<&Roles> {
@@ -98,8 +89,7 @@ impl Lowering<'_> {
             lane,
             place,
             cluster,
-            ring: NOWHERE,
-            epilogue_loads: NOWHERE,
+            cursors: BTreeMap::new(),
             turn: None,
             trip: int(0),
         });
@@ -189,20 +179,21 @@ impl Lowering<'_> {
             Team::Producer => 1,
             Team::Consumers | Team::All => 0,
         };
-        let mut begin = |[slot, at]: [&str; 2]| At {
-            slot: self.builder.state(slot, IntType::I32, int(0)),
-            parity: self.builder.state(at, IntType::I32, int(parity)),
-        };
-        let ring = begin(["slot", "parity"]);
-        let epilogue_loads = match self
-            .plan
-            .roles
-            .as_ref()
-            .and_then(|roles| roles.epilogue_loads.as_ref())
-        {
-            Some(_) => begin(["slot_ahead", "parity_ahead"]),
-            None => NOWHERE,
-        };
+        let mut cursors = BTreeMap::new();
+        for (number, pipe) in self.kernel.pipes.iter().enumerate() {
+            if !matches!(pipe.full, Full::Bytes(_)) {
+                continue;
+            }
+            let [slot, at] = match pipe.every {
+                Every::Trip => ["slot", "parity"],
+                Every::WorkTile => ["slot_ahead", "parity_ahead"],
+            };
+            let begin = At {
+                slot: self.builder.state(slot, IntType::I32, int(0)),
+                parity: self.builder.state(at, IntType::I32, int(parity)),
+            };
+            cursors.insert(PipeId(number), begin);
+        }
         let turns = self.roles_of()?.turns_at.is_some();
         let turn = if turns && team == Team::Consumers {
             let first = eq(self.role()?.warpgroup.clone(), int(0));
@@ -212,7 +203,7 @@ impl Lowering<'_> {
             None
         };
         if let Some(state) = &mut self.role_state {
-            (state.ring, state.epilogue_loads, state.turn) = (ring, epilogue_loads, turn);
+            (state.cursors, state.turn) = (cursors, turn);
         }
         self.team = Some(team);
         Ok(())
@@ -244,16 +235,17 @@ impl Lowering<'_> {
     }
 
     /// Steps to another slot; the parity flips with each way around the ring.
-    pub(super) fn advance(&mut self, pipe: &Pipe, trips: Trips) -> Result<Vec<Stmt>> {
+    pub(super) fn advance(&mut self, id: PipeId, trips: Trips) -> Result<Vec<Stmt>> {
+        let pipe = self.pipe(id)?;
         let stages = int(i64::from(pipe.slots));
-        let at = self.at(pipe)?;
+        let at = self.at(id)?;
         let (slot, parity) = (Expr::Var(at.slot), Expr::Var(at.parity));
         let by = match (trips, pipe.every) {
             (Trips::One, _) | (Trips::Tile, Every::WorkTile) => int(1),
             (Trips::Tile, Every::Trip) => self.k_tiles()?,
             (Trips::Turns, Every::Trip) => mul(self.k_tiles()?, self.role()?.warpgroup.clone()),
             (Trips::Turns, Every::WorkTile) => self.role()?.warpgroup.clone(),
-            (Trips::WorkTile, _) => return self.go_to_part(),
+            (Trips::WorkTile, _) => return self.go_to_part(id),
         };
         if trips == Trips::One {
             let next = self.builder.var("next_slot", IntType::I32, false);
@@ -284,17 +276,14 @@ impl Lowering<'_> {
     }
 
     /// Where the role is in the slots of a pipe.
-    pub(super) fn at(&self, pipe: &Pipe) -> Result<At> {
-        let state = self.role()?;
-        Ok(match pipe.every {
-            Every::Trip => state.ring,
-            Every::WorkTile => state.epilogue_loads,
-        })
+    pub(super) fn at(&self, id: PipeId) -> Result<At> {
+        let at = self.role()?.cursors.get(&id).copied();
+        at.ok_or_else(|| bug(self.plan, format!("no slots are in the pipe {}", id.0)))
     }
 
     /// The slot of a pipe before the role's own.
-    fn previous_slot(&self, pipe: &Pipe) -> Result<Expr> {
-        let slot = Expr::Var(self.at(pipe)?.slot);
+    fn previous_slot(&self, id: PipeId) -> Result<Expr> {
+        let (pipe, slot) = (self.pipe(id)?, Expr::Var(self.at(id)?.slot));
         let last = int(i64::from(pipe.slots) - 1);
         Ok(select(eq(slot.clone(), int(0)), last, sub(slot, int(1))))
     }

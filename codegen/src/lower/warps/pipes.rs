@@ -13,13 +13,13 @@ const LAST_CTAS: i64 = 1024;
 impl<'p> Lowering<'p> {
     pub(in crate::lower) fn synchronize(&mut self, sync: Sync) -> Result<Vec<Stmt>> {
         match sync {
-            Sync::Acquire(pipe) => self.acquire(self.pipe(pipe)?),
-            Sync::Arm(pipe) => self.arm(self.pipe(pipe)?),
-            Sync::Commit(pipe) => self.commit(self.pipe(pipe)?),
-            Sync::Await(pipe, lag) => self.wait_for(self.pipe(pipe)?, lag),
-            Sync::Release(pipe, lag) => self.release(self.pipe(pipe)?, lag),
-            Sync::Skip(pipe, end, trips) => self.skip(self.pipe(pipe)?, end, trips),
-            Sync::Drain(pipe) => self.drain(self.pipe(pipe)?),
+            Sync::Acquire(pipe) => self.acquire(pipe),
+            Sync::Arm(pipe) => self.arm(pipe),
+            Sync::Commit(pipe) => self.commit(pipe),
+            Sync::Await(pipe, lag) => self.wait_for(pipe, lag),
+            Sync::Release(pipe, lag) => self.release(pipe, lag),
+            Sync::Skip(pipe, end, trips) => self.skip(pipe, end, trips),
+            Sync::Drain(pipe) => self.drain(pipe),
             Sync::Meet => self.sync((Act::Meet, Scope::Cta), []),
             Sync::Follow => self.follow(),
         }
@@ -54,9 +54,10 @@ impl<'p> Lowering<'p> {
         Err(bug(self.plan, format!("{what} of the pipe {}", pipe.name)))
     }
 
-    fn acquire(&mut self, pipe: &Pipe) -> Result<Vec<Stmt>> {
+    fn acquire(&mut self, id: PipeId) -> Result<Vec<Stmt>> {
+        let pipe = self.pipe(id)?;
         match pipe.full {
-            Full::Bytes(ring) => self.await_empty(pipe, &ring),
+            Full::Bytes(ring) => self.await_empty(id, &ring),
             Full::Group(Engine::Products) => self.sync((Act::FenceProducts, Scope::Warpgroup), []),
             Full::Group(Engine::Stores) => self.staging_free(pipe.slots - 1),
             Full::Arrivals(_) | Full::Flag | Full::Group(Engine::Copies) => {
@@ -65,16 +66,18 @@ impl<'p> Lowering<'p> {
         }
     }
 
-    fn arm(&mut self, pipe: &Pipe) -> Result<Vec<Stmt>> {
+    fn arm(&mut self, id: PipeId) -> Result<Vec<Stmt>> {
+        let pipe = self.pipe(id)?;
         match pipe.full {
-            Full::Bytes(ring) => self.announce(pipe, &ring),
+            Full::Bytes(ring) => self.announce(id, &ring),
             Full::Arrivals(_) | Full::Flag | Full::Group(_) => {
                 self.strange(pipe, "announced bytes")
             }
         }
     }
 
-    fn commit(&mut self, pipe: &Pipe) -> Result<Vec<Stmt>> {
+    fn commit(&mut self, id: PipeId) -> Result<Vec<Stmt>> {
+        let pipe = self.pipe(id)?;
         match pipe.full {
             Full::Group(Engine::Copies) => self.sync((Act::CommitCopies, Scope::Thread), []),
             Full::Group(Engine::Products) => self.sync((Act::CommitProducts, Scope::Warpgroup), []),
@@ -86,10 +89,11 @@ impl<'p> Lowering<'p> {
         }
     }
 
-    fn wait_for(&mut self, pipe: &Pipe, lag: u32) -> Result<Vec<Stmt>> {
+    fn wait_for(&mut self, id: PipeId, lag: u32) -> Result<Vec<Stmt>> {
+        let pipe = self.pipe(id)?;
         let groups = ("groups", Arg::Imm(i64::from(lag)));
         match pipe.full {
-            Full::Bytes(ring) if lag == 0 => self.await_full(pipe, &ring),
+            Full::Bytes(ring) if lag == 0 => self.await_full(id, &ring),
             Full::Arrivals(at) if lag == 0 => self.take_turn(at),
             Full::Flag if lag == 0 => self.await_flag(),
             Full::Group(Engine::Copies) => self.sync((Act::AwaitCopies, Scope::Thread), [groups]),
@@ -101,9 +105,10 @@ impl<'p> Lowering<'p> {
         }
     }
 
-    fn release(&mut self, pipe: &Pipe, lag: u32) -> Result<Vec<Stmt>> {
+    fn release(&mut self, id: PipeId, lag: u32) -> Result<Vec<Stmt>> {
+        let pipe = self.pipe(id)?;
         match pipe.full {
-            Full::Bytes(ring) => self.give_back(pipe, &ring, lag),
+            Full::Bytes(ring) => self.give_back(id, &ring, lag),
             Full::Flag if lag == 0 => self.clear_flag(),
             Full::Arrivals(_) | Full::Flag | Full::Group(_) => {
                 self.strange(pipe, "barriers of empty slots")
@@ -111,9 +116,10 @@ impl<'p> Lowering<'p> {
         }
     }
 
-    fn skip(&mut self, pipe: &Pipe, end: End, trips: Trips) -> Result<Vec<Stmt>> {
+    fn skip(&mut self, id: PipeId, end: End, trips: Trips) -> Result<Vec<Stmt>> {
+        let pipe = self.pipe(id)?;
         match (pipe.full, end, trips) {
-            (Full::Bytes(_), _, trips) => self.advance(pipe, trips),
+            (Full::Bytes(_), _, trips) => self.advance(id, trips),
             (Full::Group(Engine::Copies), End::Fill, Trips::One) => {
                 Ok(vec![self.next_buffer(self.state.write)])
             }
@@ -124,9 +130,10 @@ impl<'p> Lowering<'p> {
         }
     }
 
-    fn drain(&mut self, pipe: &Pipe) -> Result<Vec<Stmt>> {
+    fn drain(&mut self, id: PipeId) -> Result<Vec<Stmt>> {
+        let pipe = self.pipe(id)?;
         match pipe.full {
-            Full::Bytes(ring) => self.await_all_empty(pipe, &ring),
+            Full::Bytes(ring) => self.await_all_empty(id, &ring),
             Full::Group(Engine::Copies) => {
                 let none = [("groups", Arg::Imm(0))];
                 self.sync((Act::AwaitCopies, Scope::Thread), none)

@@ -7,7 +7,7 @@ use crate::ir::thread::expr::{add, and, eq, int, le, lt, mul, select, sub, xor};
 use crate::ir::thread::program::{
     Address, Arg, Base, Expr, IntType, ParamId, ParamType, Special, Stmt,
 };
-use crate::ir::tile::{Across, Every, Full, Pipe, Trips};
+use crate::ir::tile::{Across, Every, Full, PipeId, Trips};
 use crate::lower::{Lowering, bug};
 use crate::plan::data::warp_roles::{BARRIER_BYTES, Ring};
 
@@ -57,17 +57,17 @@ impl Lowering<'_> {
     }
 
     /// The slot's full barrier, for the loads that complete on it.
-    pub(super) fn slot_full(&self, pipe: &Pipe, ring: &Ring) -> Result<Address> {
+    pub(super) fn slot_full(&self, pipe: PipeId, ring: &Ring) -> Result<Address> {
         Ok(barrier(Expr::Var(self.at(pipe)?.slot), ring.full_at()))
     }
 
-    pub(in crate::lower) fn await_empty(&mut self, pipe: &Pipe, ring: &Ring) -> Result<Vec<Stmt>> {
+    pub(in crate::lower) fn await_empty(&mut self, pipe: PipeId, ring: &Ring) -> Result<Vec<Stmt>> {
         let at = self.at(pipe)?;
         let barrier = barrier(Expr::Var(at.slot), ring.empty_at());
         self.wait(barrier, Expr::Var(at.parity))
     }
 
-    pub(in crate::lower) fn await_full(&mut self, pipe: &Pipe, ring: &Ring) -> Result<Vec<Stmt>> {
+    pub(in crate::lower) fn await_full(&mut self, pipe: PipeId, ring: &Ring) -> Result<Vec<Stmt>> {
         let parity = self.at(pipe)?.parity;
         self.wait(self.slot_full(pipe, ring)?, Expr::Var(parity))
     }
@@ -85,7 +85,7 @@ impl Lowering<'_> {
         self.sync((Act::MbarrierArrive, Scope::Cta), args)
     }
 
-    pub(in crate::lower) fn announce(&mut self, pipe: &Pipe, ring: &Ring) -> Result<Vec<Stmt>> {
+    pub(in crate::lower) fn announce(&mut self, pipe: PipeId, ring: &Ring) -> Result<Vec<Stmt>> {
         let barrier = Arg::Address(self.slot_full(pipe, ring)?);
         let bytes = Arg::Imm(i64::from(ring.bytes));
         let args = [("barrier", barrier), ("count", bytes)];
@@ -97,11 +97,11 @@ impl Lowering<'_> {
     /// then.
     pub(in crate::lower) fn give_back(
         &mut self,
-        pipe: &Pipe,
+        id: PipeId,
         ring: &Ring,
         lag: u32,
     ) -> Result<Vec<Stmt>> {
-        let state = self.role()?.clone();
+        let (pipe, state) = (self.pipe(id)?, self.role()?.clone());
         let neighbours = match pipe.across {
             Across::Cluster => i64::from(self.kernel.work.cluster().neighbours()),
             Across::Warpgroup | Across::Cta | Across::Grid => 1,
@@ -119,11 +119,11 @@ impl Lowering<'_> {
             Every::Trip => Vec::new(),
         };
         let (place, exists) = match lag {
-            0 => (Expr::Var(self.at(pipe)?.slot), None),
+            0 => (Expr::Var(self.at(id)?.slot), None),
             _ => {
                 let first = matches!(state.trip, Expr::Int(..));
                 let exists = (!first).then(|| lt(int(0), state.trip.clone()));
-                (self.previous_slot(pipe)?, exists)
+                (self.previous_slot(id)?, exists)
             }
         };
         let barrier = barrier(place, ring.empty_at());
@@ -172,7 +172,7 @@ impl Lowering<'_> {
     /// Waits for each slot once more, so that nobody signals a CTA that has ended.
     pub(in crate::lower) fn await_all_empty(
         &mut self,
-        pipe: &Pipe,
+        pipe: PipeId,
         ring: &Ring,
     ) -> Result<Vec<Stmt>> {
         let stages = i64::from(ring.stages);

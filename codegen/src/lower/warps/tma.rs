@@ -6,7 +6,7 @@ use crate::atoms::sync::{Act, Scope};
 use crate::error::Result;
 use crate::ir::thread::expr::{add, ceil_div, eq, int, long, min, mul, rem, shl, sub, widen};
 use crate::ir::thread::program::{Address, Arg, Base, Expr, ParamId, Special, Stmt};
-use crate::ir::tile::{Every, Full, Pipe, TileId};
+use crate::ir::tile::{Full, PipeId, TileId};
 use crate::lower::builder::map_name;
 use crate::lower::warps::ring::smem;
 use crate::lower::{Lowering, bug, call};
@@ -61,9 +61,8 @@ impl Lowering<'_> {
         let tile = self.smem_tile(to)?;
         let pipe = self.kernel.pipe_of(to);
         let pipe = pipe.ok_or_else(|| bug(plan, "boxes fill slots of no pipe".to_string()))?;
-        let pipe = self.pipe(pipe)?;
-        let Full::Bytes(ring) = pipe.full else {
-            return Err(bug(plan, format!("boxes fill the pipe {}", pipe.name)));
+        let Full::Bytes(ring) = self.pipe(pipe)?.full else {
+            return Err(bug(plan, format!("boxes fill the pipe {}", pipe.0)));
         };
         let shared = copy.shared_along.unwrap_or_default();
         let state = self.role()?.clone();
@@ -113,13 +112,12 @@ impl Lowering<'_> {
     }
 
     /// Bytes from a pipe's first slot to the one that the role is at.
-    pub(in crate::lower) fn slot_offset(&self, pipe: &Pipe) -> Result<Expr> {
-        let slot = Expr::Var(self.at(pipe)?.slot);
-        let bytes = match (pipe.every, &self.roles_of()?.epilogue_loads) {
-            (Every::WorkTile, Some(epilogue_loads)) => epilogue_loads.slot_bytes,
-            _ => self.plan.stage_bytes,
+    pub(in crate::lower) fn slot_offset(&self, id: PipeId) -> Result<Expr> {
+        let slot = Expr::Var(self.at(id)?.slot);
+        let Full::Bytes(ring) = self.pipe(id)?.full else {
+            return Err(bug(self.plan, format!("no boxes fill the pipe {}", id.0)));
         };
-        Ok(mul(slot, int(i64::from(bytes))))
+        Ok(mul(slot, int(i64::from(ring.slot_bytes))))
     }
 
     /// A bit for each CTA of the cluster along that mode from this one.

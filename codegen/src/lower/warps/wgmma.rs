@@ -118,7 +118,9 @@ impl Lowering<'_> {
         let start = and(start, int(ADDRESS_BITS));
         let start = add(div(start, int(UNIT_BYTES)), int(descriptor.low_word()));
         let start = self.builder.hoist("descriptor", start);
-        let slot = Expr::Var(self.role()?.ring.slot);
+        let pipe = self.kernel.pipe_of(factor);
+        let pipe = pipe.ok_or_else(|| bug(plan, "a factor in slots of no pipe".to_string()))?;
+        let slot = Expr::Var(self.at(pipe)?.slot);
         let stage = i64::from(plan.stage_bytes) / UNIT_BYTES;
         Ok(add(start, mul(slot, int(stage))))
     }

@@ -4,7 +4,7 @@
 use crate::error::Result;
 use crate::ir::thread::expr::{div, int, lt, rem};
 use crate::ir::thread::program::{Expr, IntType, Stmt};
-use crate::ir::tile::Op;
+use crate::ir::tile::{Op, PipeId};
 use crate::lower::{Lowering, bug};
 use crate::plan::work_tiles::spans::{Assignment, Part, SpanRule};
 
@@ -61,16 +61,15 @@ impl Lowering<'_> {
         part.ok_or_else(|| bug(self.plan, "no part of a tile has begun".to_string()))
     }
 
-    /// Goes to the ring's slot in which the work tile begins.
-    pub(in crate::lower) fn go_to_part(&mut self) -> Result<Vec<Stmt>> {
-        let stages = int(i64::from(self.plan.stages));
+    /// Goes to a pipe's slot in which the work tile begins.
+    pub(in crate::lower) fn go_to_part(&mut self, pipe: PipeId) -> Result<Vec<Stmt>> {
+        let stages = int(i64::from(self.pipe(pipe)?.slots));
         let before = self.this_part()?.before.clone();
-        let state = self.role()?;
-        let (slot, parity) = (state.ring.slot, state.ring.parity);
+        let at = self.at(pipe)?;
         let rounds = div(before.clone(), stages.clone());
         Ok(vec![
-            Stmt::Assign(slot, rem(before, stages)),
-            Stmt::Assign(parity, rem(rounds, int(2))),
+            Stmt::Assign(at.slot, rem(before, stages)),
+            Stmt::Assign(at.parity, rem(rounds, int(2))),
         ])
     }
 

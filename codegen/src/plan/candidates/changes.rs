@@ -111,7 +111,8 @@ pub(crate) fn changes(spec: &Spec) -> Vec<Change> {
         let keys = vec!["pipeline.schedule"];
         all.push(Change { keys, spec });
     }
-    if spec.form() == FormKind::Rows && spec.scheduler.passes == Auto::Auto {
+    let one = [Auto::Auto, Auto::Given(Passes::One)].contains(&spec.scheduler.passes);
+    if spec.form() == FormKind::Rows && one {
         all.extend(in_passes(spec));
     }
     all.extend(smaller(spec, written));

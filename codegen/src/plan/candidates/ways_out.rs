@@ -11,7 +11,7 @@ use crate::plan::data::model::Plan;
 use crate::spec::keys::model::{Accumulation, Auto, FormKind, Point, Schedule, Spec};
 
 /// Limits that say what an architecture lacks, whether or not they name it.
-const BY_ARCH: &[&str] = &["no-arithmetic", "no-conversion"];
+const BY_ARCH: &[&str] = &["no-arithmetic"];
 /// Limits that other values may keep.
 const BY_VALUES: &[&str] = &[
     "fold-threads",
@@ -255,7 +255,7 @@ mod tests {
                 let report = product(dtype, arch, "");
                 let way_out = format!(", or arch sm_90a{with}\n");
                 assert!(format!("{report}\n").contains(&way_out), "{report}");
-                let others = ["choose other types", "choose types that it has one of: "];
+                let others = ["choose other types", "choose types that there is one of: "];
                 let names = others.iter().any(|words| report.contains(words));
                 assert!(names, "{report}");
                 assert!(!report.contains("contiguous"), "{report}");

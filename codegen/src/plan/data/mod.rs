@@ -4,10 +4,10 @@
 //! - `assumptions`: what launches guarantee
 //! - `matrix_descriptor`: how tensor cores find a tile in shared memory (wgmma)
 //! - `moves`: hops, tiled copies, boxes of tensor maps (TMA), tiles in shared memory
-//! - `warp_roles`: producer and consumer warps, rings, staging
 //! - `folds`: reductions across threads
 //! - `combining`: outputs added to what is there (atomics, deterministic sums)
 //! - `values`: the graph of values in registers, and passes over chunked rows
+//! - `warp_roles`: producer and consumer warps, pipes that boxes fill, staging
 //! - `model`: the plan
 //! - `fates`: what a CTA has of each mode at a time
 //! - `print`: how it prints
@@ -16,10 +16,10 @@ pub mod choices;
 pub mod assumptions;
 pub mod matrix_descriptor;
 pub mod moves;
-pub mod warp_roles;
 pub mod folds;
 pub mod combining;
 pub mod values;
+pub mod warp_roles;
 pub mod model;
 pub mod fates;
 mod print;

@@ -35,15 +35,6 @@ pub struct MmaPlan {
     pub waves: u32,
 }
 
-/// How accumulators become elements of d.
-#[derive(Clone, Debug)]
-pub struct EpiloguePlan {
-    /// Rounds two accumulators into one 32-bit register.
-    pub pack: Option<Arc<Atom>>,
-    /// Rounds one accumulator.
-    pub convert: Option<Arc<Atom>>,
-}
-
 /// Every decision about one kernel.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -91,9 +82,8 @@ pub struct Plan {
     pub sync: BTreeMap<SyncFacts, Arc<Atom>>,
     /// The arithmetic (gemm).
     pub mma: Option<MmaPlan>,
-    /// The conversion of results (gemm).
-    pub epilogue: Option<EpiloguePlan>,
-    /// What is computed beside a product, or where there is none.
+    /// What is computed of a product's sums, or where there is no product, and where it is stored;
+    /// none where elements are copied as they are.
     pub flow: Option<Flow>,
     /// What the launch must guarantee.
     pub assumptions: Vec<Assumption>,
@@ -127,11 +117,8 @@ impl Plan {
     pub fn box_copies(&self) -> impl Iterator<Item = &BoxCopy> {
         let roles = self.roles.iter();
         roles.flat_map(|roles| {
-            let epilogue_loads = roles
-                .epilogue_loads
-                .iter()
-                .flat_map(|epilogue_loads| &epilogue_loads.loads);
-            roles.loads.iter().chain(epilogue_loads).chain(&roles.store)
+            let loads = roles.pipes.iter().flat_map(|pipe| &pipe.loads);
+            loads.chain(&roles.store)
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tilewright_formula::Expr;
+use tilewright_formula::{Expr, ExprKind};
 
 use crate::dtype::DType;
 use crate::element::{Element, Packing};
@@ -164,6 +164,17 @@ impl Flow {
 }
 
 impl Flow {
+    /// Whether it stores the sums of a product, rounded to the output's type or as they are, and
+    /// does nothing else.
+    pub fn stores_bare_sums(&self) -> bool {
+        let is_bare = |node: &Node| match &node.does {
+            Does::Sum(_) => true,
+            Does::Map(value, _) => matches!(value.kind, ExprKind::Parameter(_)),
+            Does::Load(_) | Does::Carried(..) | Does::Fold(..) => false,
+        };
+        self.combinings.is_empty() && self.nodes.iter().all(is_bare)
+    }
+
     /// Elements that a thread has side by side along a mode of the tile.
     pub fn together(&self, mode: usize) -> i64 {
         match mode == self.along {

@@ -7,6 +7,7 @@
 use crate::arch::{MAX_REGISTERS_PER_THREAD, REGISTERS_PER_SM, WARPGROUP};
 use crate::plan::data::matrix_descriptor::Descriptor;
 use crate::plan::data::moves::BoxCopy;
+use crate::plan::data::values::Every;
 use crate::plan::work_tiles::Cluster;
 use crate::spec::keys::model::Schedule;
 
@@ -25,6 +26,10 @@ pub struct Staging {
 pub struct Ring {
     /// Slots.
     pub stages: u32,
+    /// First byte of slot 0.
+    pub slots_at: u32,
+    /// Bytes of a slot.
+    pub slot_bytes: u32,
     /// Arrivals that make a slot full, besides its bytes.
     pub full_arrivals: u32,
     /// Bytes that make a slot full.
@@ -35,18 +40,16 @@ pub struct Ring {
     pub barriers_at: u32,
 }
 
-/// Tiles of what an epilogue reads, which the producer loads while the main loop runs: a slot for
-/// each set of consumers, filled once for each work tile.
+/// What the producer brings by boxes into the slots of a ring, which consumers empty.
 #[derive(Clone, Debug)]
-pub struct EpilogueLoads {
-    /// The loads.
+pub struct LoadPipe {
+    /// What a slot is filled for: of the factors each trip along k, of what an epilogue reads each
+    /// work tile, while the main loop runs.
+    pub every: Every,
+    /// The loads of a slot.
     pub loads: Vec<BoxCopy>,
     /// Its slots.
     pub ring: Ring,
-    /// First byte of slot 0.
-    pub offset_bytes: u32,
-    /// Bytes of a slot.
-    pub slot_bytes: u32,
 }
 
 /// Warps of a warpgroup: each arrives by itself when it is done with a slot.
@@ -82,18 +85,14 @@ pub struct Roles {
     pub registers: [u32; 2],
     /// Groups of MMAs that run on while the next are issued.
     pub in_flight: u32,
-    /// The loads of a and b.
-    pub loads: Vec<BoxCopy>,
+    /// What the producer brings, in the order in which it does: first what each trip reads.
+    pub pipes: Vec<LoadPipe>,
     /// How the MMA finds a and b in shared memory.
     pub descriptors: [Descriptor; 2],
     /// The store of d by boxes; `None` where results leave from registers.
     pub store: Option<BoxCopy>,
     /// Its buffers.
     pub staging: Staging,
-    /// The ring of tiles of a and b.
-    pub ring: Ring,
-    /// What is loaded for the epilogue by boxes.
-    pub epilogue_loads: Option<EpilogueLoads>,
     /// Who may use the tensor cores (pingpong): a barrier for each consumer.
     pub turns_at: Option<u32>,
 }
@@ -108,7 +107,7 @@ impl Roles {
     /// the cluster, each once.
     pub fn neighbourhood(&self, cluster: Cluster, cta: u32) -> Vec<u32> {
         let sharers = |load: &BoxCopy| cluster.sharers(load.shared_along, cta);
-        let shared = self.loads.iter().flat_map(sharers);
+        let shared = self.loads(Every::Trip).flat_map(sharers);
         let mut ranks: Vec<u32> = shared.collect();
         ranks.sort_unstable();
         ranks.dedup();
@@ -130,18 +129,25 @@ impl Roles {
 }
 
 impl Roles {
-    /// Whether boxes bring an operand for the epilogue.
-    pub fn is_epilogue_load(&self, operand: &str) -> bool {
-        let mut loads = self
-            .epilogue_loads
-            .iter()
-            .flat_map(|epilogue_loads| &epilogue_loads.loads);
-        loads.any(|load| load.operand == operand)
+    /// The pipe that is filled for that.
+    pub fn pipe(&self, every: Every) -> Option<&LoadPipe> {
+        self.pipes.iter().find(|pipe| pipe.every == every)
+    }
+
+    /// What the producer loads for that.
+    pub fn loads(&self, every: Every) -> impl Iterator<Item = &BoxCopy> {
+        self.pipe(every).into_iter().flat_map(|pipe| &pipe.loads)
+    }
+
+    /// The pipe that brings an operand.
+    pub fn pipe_of(&self, operand: &str) -> Option<&LoadPipe> {
+        let brings = |pipe: &&LoadPipe| pipe.loads.iter().any(|load| load.operand == operand);
+        self.pipes.iter().find(brings)
     }
 
     /// Whether threads read what boxes bring into the slots of the ring, beside products.
     pub fn threads_read_slots(&self) -> bool {
-        self.loads.len() > self.descriptors.len()
+        self.loads(Every::Trip).count() > self.descriptors.len()
     }
 
     /// Whether the producer gives registers to the consumers.

@@ -353,9 +353,14 @@ fn ctas(spec: &Spec, chooser: &mut Chooser<'_>, flow: &Flow, along: usize) -> Op
     let ctas = spec.cluster[along];
     if spec.cluster[1 - along] * spec.cluster[2] != 1 || ctas > 1 && !folds_along(flow, along) {
         let [m, n, k] = spec.cluster;
+        let mut shared = [1; 3];
+        if folds_along(flow, along) {
+            shared[along] = m * n * k;
+        }
+        let [of_m, of_n, of_k] = shared;
         let message = format!(
             "cluster ({m},{n},{k}): CTAs share a tile along the mode that is folded and contiguous \
-             alone: use (1,1,1)"
+             alone: use ({of_m},{of_n},{of_k})"
         );
         chooser.violate("cluster", message);
         return None;

@@ -23,13 +23,12 @@ use crate::plan::values::{atomics, graph, whole_rows};
 use crate::plan::work_tiles::COLUMNS;
 use crate::spec::keys::model::{Operand, Spec};
 
-/// What a product's epilogue computes; none where sums are stored as they are.
+/// What is computed of a product's sums and where it is stored.
 pub(super) fn flow(spec: &Spec) -> Option<Flow> {
     let computes = &spec.compute;
     let formula = &computes.formula;
-    let found = match &computes.form {
-        Form::Contraction(found) if !computes.is_plain => found,
-        _ => return None,
+    let Form::Contraction(found) = &computes.form else {
+        return None;
     };
     let modes = [0, 1].map(|at| spec.modes().get(at).and_then(|name| formula.mode(name)));
     let statements = formula.statements.iter().enumerate();
@@ -83,9 +82,9 @@ pub(super) fn plan(
         // The store of the first output is planned already, and so is what loads from slots.
         let known = plan.step(name, hop).cloned();
         let is_known = first.as_deref() == Some(name) || flow.nodes[at].staged.is_some();
-        let step = match known {
-            Some(step) if is_known => Some(step),
-            _ => {
+        let step = match is_known {
+            true => known,
+            false => {
                 let step = vector_width::step(spec, chooser, (operand, hop), &shared)?;
                 if let Some(step) = &step {
                     assume(plan, operand, &step.atom, &hop.key(name));
@@ -113,7 +112,7 @@ fn of_boxes(plan: &Plan, node: &Node) -> bool {
     let (Does::Load(name), Every::Trip, Some(roles)) = (&node.does, node.every, &plan.roles) else {
         return false;
     };
-    roles.loads.iter().any(|load| load.operand == *name)
+    roles.loads(Every::Trip).any(|load| load.operand == *name)
 }
 
 /// Whether the epilogue folds results along the columns.

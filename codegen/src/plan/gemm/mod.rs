@@ -19,7 +19,7 @@ pub(super) use atoms::{others as other_atoms, roles_by_itself};
 use crate::arch::{ARCHES, Arch};
 use crate::atoms::model::Atom;
 use crate::error::Result;
-use crate::plan::data::model::{EpiloguePlan, Plan};
+use crate::plan::data::model::Plan;
 use crate::plan::instructions::choose::Chooser;
 use crate::plan::limits::registers_and_smem::{
     check_blocks, check_fragments, check_registers, check_smem, check_threads,
@@ -41,11 +41,7 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
     };
     let inputs = [(a, spec.cta_tile[0]), (b, spec.cta_tile[1])];
     let mut plan = undecided(point, 0);
-    let flow = epilogue::flow(spec);
-    if flow.is_none() {
-        plan.epilogue = epilogue(spec, chooser, d);
-    }
-    plan.flow = flow;
+    plan.flow = epilogue::flow(spec);
     epilogue::hold_columns(spec, chooser, &mut plan);
     if wants_roles(spec, chooser, [a, b, d]) {
         if !arch_has_roles(spec, chooser) {
@@ -190,9 +186,8 @@ fn wants_roles(spec: &Spec, chooser: &Chooser<'_>, [a, b, d]: [&Operand; 3]) -> 
         Some(Auto::Given(id)) => chooser.catalogue.get(id),
         _ => None,
     };
-    // What parts read takes its own way: they are made by warp-specialized kernels alone.
-    let in_parts = spec.compute.part().is_some();
-    let counts = |name: &String| !in_parts || [a, b, d].iter().any(|one| one.name == *name);
+    // What is read beside the factors comes the same way to both.
+    let counts = |name: &String| [a, b, d].iter().any(|one| one.name == *name);
     let otherwise = spec.copy.iter().any(|(name, path)| {
         if !counts(name) {
             return false;
@@ -201,7 +196,7 @@ fn wants_roles(spec: &Spec, chooser: &Chooser<'_>, [a, b, d]: [&Operand; 3]) -> 
             let facts = atom.copy.as_ref();
             facts.is_some_and(|copy| copy.tensor.is_some())
         };
-        let direct = path.s2r.is_some() || path.g2r.is_some() || path.r2g.is_some();
+        let direct = path.s2r.is_some() || path.g2r.is_some() || named(&path.r2g).is_some();
         direct || named(&path.g2s).is_some_and(|atom| !boxes(atom))
     });
     let on_registers = match &spec.mma.atom {
@@ -301,20 +296,4 @@ fn stages(spec: &Spec, chooser: &mut Chooser<'_>, both: [&Operand; 2], multistag
         chooser.violate("stages", message);
     }
     stages
-}
-
-/// Rounding of accumulators to d's type; `None` where they are stored as they are.
-fn epilogue(spec: &Spec, chooser: &mut Chooser<'_>, d: &Operand) -> Option<EpiloguePlan> {
-    if d.dtype == spec.accumulator {
-        return None;
-    }
-    let convert = chooser.convert(spec.accumulator, d.dtype, 1);
-    if convert.is_none() {
-        let message = format!("no conversion from {} to {}", spec.accumulator, d.dtype);
-        chooser.violate("no-conversion", message);
-    }
-    Some(EpiloguePlan {
-        pack: chooser.convert(spec.accumulator, d.dtype, 2),
-        convert,
-    })
 }

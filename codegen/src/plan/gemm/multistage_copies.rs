@@ -302,12 +302,7 @@ pub(super) fn store(
         .and_then(|path| path.r2g.clone())
         .unwrap_or_default();
     let pairs = partition::neighbours_along_n(plan, &mma)?;
-    // Results that are computed come in pairs as well.
-    let packed = plan
-        .epilogue
-        .as_ref()
-        .is_none_or(|epilogue| epilogue.pack.is_some());
-    let held = if pairs && packed { 2 } else { 1 };
+    let held = if pairs { 2 } else { 1 };
     let what = &format!("copy.{}.r2g", d.name);
     let wanted =
         |elements: u32| Wanted::vector(Space::Rmem, Space::Gmem, elements * d.dtype.bytes());

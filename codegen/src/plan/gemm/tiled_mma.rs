@@ -80,7 +80,7 @@ fn no_mma(spec: &Spec, chooser: &Chooser<'_>, both: [&Operand; 2], multistage: b
     };
     let ([a, b], accumulator) = (both, spec.accumulator);
     format!(
-        "arch {} has no mma of {} and {} into {accumulator} {how}",
+        "for arch {} no mma of {} and {} into {accumulator} {how} is generated",
         chooser.arch, a.dtype, b.dtype
     )
 }
@@ -89,14 +89,21 @@ fn no_mma(spec: &Spec, chooser: &Chooser<'_>, both: [&Operand; 2], multistage: b
 /// those to say who ask them all.
 fn other_types(spec: &Spec, chooser: &Chooser<'_>, both: [&Operand; 2]) -> String {
     let types = [spec.accumulator, both[0].dtype, both[1].dtype];
-    let layouts = match !is_along_k(both) && chooser.mma(types).is_some() {
+    let along_k = chooser.mma(types).is_some() || !chooser.smem_widths(types).is_empty();
+    let layouts = match !is_along_k(both) && along_k {
         true => "layouts contiguous along k, or ",
         false => "",
     };
-    let pairs = chooser.mma_types(spec.accumulator, [false; 2]);
+    let mut pairs = chooser.mma_types(spec.accumulator, [false; 2]);
+    for pair in chooser.mma_types(spec.accumulator, [true; 2]) {
+        if !pairs.contains(&pair) {
+            pairs.push(pair);
+        }
+    }
+    pairs.retain(|pair| *pair != [both[0].dtype, both[1].dtype]);
     match pairs.is_empty() {
         true => format!("{layouts}other types"),
-        false => format!("{layouts}types that it has one of: {}", listed(&pairs)),
+        false => format!("{layouts}types that there is one of: {}", listed(&pairs)),
     }
 }
 
@@ -168,7 +175,8 @@ pub(super) fn smem_mma_atom(
 fn no_smem_mma(spec: &Spec, chooser: &Chooser<'_>, types: [DType; 3], n: i64) -> String {
     let [d, a, b] = types;
     let arch = chooser.arch;
-    let what = format!("arch {arch} has no mma of {a} and {b} in shared memory into {d}");
+    let what =
+        format!("for arch {arch} no mma of {a} and {b} in shared memory into {d} is generated");
     let widths = chooser.smem_widths(types);
     // Of a tile some warpgroups may have a part each, and several products a part of an mma.
     let tile = |width: &i64| {
@@ -182,7 +190,7 @@ fn no_smem_mma(spec: &Spec, chooser: &Chooser<'_>, types: [DType; 3], n: i64) ->
     ways.extend((chooser.mma(types).is_some()).then(|| "pipeline.schedule multistage".to_owned()));
     let pairs = chooser.mma_types(d, [true; 2]);
     if nearest.is_none() && !pairs.is_empty() {
-        ways.push(format!("types that it has one of: {}", listed(&pairs)));
+        ways.push(format!("types that there is one of: {}", listed(&pairs)));
     }
     if ways.is_empty() {
         ways.push("other types".to_owned());

@@ -15,6 +15,7 @@ use crate::plan::data::choices::{Choice, LeftOut};
 use crate::plan::data::combining::InOrder;
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::Hop;
+use crate::plan::data::values::Every;
 use crate::plan::data::warp_roles::Roles;
 use crate::plan::instructions::choose::Chooser;
 use crate::spec::keys::model::{LaunchKind, Schedule};
@@ -168,7 +169,7 @@ const NEEDS: &[Need] = &[
     Need {
         of: "an operand of the epilogue by boxes (copy)",
         instead: "its g2r",
-        when: |plan| with(plan, |roles| roles.epilogue_loads.is_some()),
+        when: |plan| with(plan, |roles| roles.pipe(Every::WorkTile).is_some()),
         facts: &[
             SyncFacts::of(Act::Meet, Scope::Warp),
             SyncFacts::of(Act::MbarrierArrive, Scope::Cta),

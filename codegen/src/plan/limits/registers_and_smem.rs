@@ -9,7 +9,7 @@ use crate::plan::copies::partition;
 use crate::plan::copies::thread_digits::Part;
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::{Hop, Rows, Step};
-use crate::plan::data::values::{Does, Flow, Node, Pass, Staged};
+use crate::plan::data::values::{Does, Every, Flow, Node, Pass, Staged};
 use crate::plan::data::warp_roles::BARRIER_BYTES;
 use crate::plan::instructions::choose::Chooser;
 use crate::plan::values::atomics;
@@ -27,9 +27,9 @@ pub(in crate::plan) fn check_smem(chooser: &mut Chooser<'_>, plan: &Plan) {
         let barriers = roles.map_or(0, |_| 2 * BARRIER_BYTES);
         let each = plan.stage_bytes.saturating_add(barriers).max(1);
         let fixed = (plan.smem_bytes).saturating_sub(each.saturating_mul(plan.stages));
-        let epilogue_loads = roles.and_then(|roles| roles.epilogue_loads.as_ref());
-        let past_smem = epilogue_loads.map_or(String::new(), |epilogue_loads| {
-            let loads = epilogue_loads.loads.iter().map(|load| &load.operand);
+        let of_tiles = roles.and_then(|roles| roles.pipe(Every::WorkTile));
+        let past_smem = of_tiles.map_or(String::new(), |pipe| {
+            let loads = pipe.loads.iter().map(|load| &load.operand);
             let paths: Vec<String> = loads.map(|name| format!("copy.{name}.g2r")).collect();
             format!(
                 ", or {}, which loads past shared memory",

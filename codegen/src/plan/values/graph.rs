@@ -102,6 +102,25 @@ impl Growing<'_> {
             return;
         }
         let table = self.table(&statement.left);
+        // Sums that are stored as they are leave from where they are made.
+        if let (ExprKind::Parameter(_), [node], None, None) = (
+            &value.kind,
+            from.as_slice(),
+            fold_of(statement.combine),
+            table,
+        ) && let Node {
+            does: Does::Sum(_),
+            every: Every::WorkTile,
+            stored: own,
+            ..
+        } = &mut self.flow.nodes[*node]
+            && own.is_none()
+            && (self.flow.nodes[*node].dtype, self.flow.nodes[*node].keeps) == (dtype, keeps)
+        {
+            self.flow.nodes[*node].stored = stored;
+            self.known.insert((statement.target, plane), *node);
+            return;
+        }
         let at = self.push(name, keeps, dtype, (Does::Map(value, from), every));
         self.flow.nodes[at].stored = stored;
         self.flow.nodes[at].combined = self.combining(statement, dtype);

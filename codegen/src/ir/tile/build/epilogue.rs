@@ -2,6 +2,7 @@
 //! operands of the next share are on their way.
 
 use crate::error::Result;
+use crate::ir::tile::build::product::Product;
 use crate::ir::tile::build::tiles::Tiles;
 use crate::ir::tile::build::values::{Edge, FlowTiles, is_made_once};
 use crate::ir::tile::{Bounds, Op, Slice, View, WHOLE};
@@ -10,28 +11,27 @@ use crate::plan::data::values::Node;
 /// Values of a thread in one share, where results go to memory past shared memory.
 const SHARE: usize = 16;
 
-/// Shares that a thread's results are made in.
-fn shares(values: usize) -> u32 {
-    let mut shares = 1;
+/// Shares that a thread's results are made in: one, where nothing is computed that registers would
+/// be held for.
+fn shares(product: &Product<'_>) -> u32 {
+    let (values, mut shares) = (product.values, 1);
+    if product.flow.stores_bare_sums() {
+        return 1;
+    }
     while values.is_multiple_of(4 * shares) && values / shares > SHARE {
         shares *= 2;
     }
     shares as u32
 }
 
-/// From registers to memory: checked, every element by itself, where it is inside. A thread has so
-/// many values.
-pub(super) fn direct(
-    tiles: &Tiles<'_>,
-    flow: &FlowTiles<'_>,
-    bounds: Bounds,
-    values: usize,
-) -> Result<Vec<Op>> {
+/// From registers to memory: checked, every element by itself, where it is inside.
+pub(super) fn direct(tiles: &Tiles<'_>, product: &Product<'_>, bounds: Bounds) -> Result<Vec<Op>> {
+    let flow = &product.flow;
     let way = match bounds {
         Bounds::Inside | Bounds::Vectors => Edge::Vectors,
         Bounds::Checked => Edge::Elements,
     };
-    let count = shares(values);
+    let count = shares(product);
     let (mut ops, made) = flow.folded(tiles, (way, bounds, count), None)?;
     // What all rows share comes a share at a time where shares are of other columns each.
     let along = flow.goes_along_columns(count);

@@ -207,23 +207,10 @@ fn store(tiles: &Tiles<'_>, product: &Product<'_>) -> Result<Vec<Op>> {
     let mut ops = vec![
         Op::Section,
         Op::IfInside(
-            store_direct(tiles, product, inside)?,
-            store_direct(tiles, product, checked)?,
+            epilogue::direct(tiles, product, inside)?,
+            epilogue::direct(tiles, product, checked)?,
         ),
     ];
     ops.extend(product.add_up(tiles)?);
     Ok(ops)
-}
-
-/// From registers to global memory; checked, every element by itself, where it is inside.
-fn store_direct(tiles: &Tiles<'_>, product: &Product<'_>, bounds: Bounds) -> Result<Vec<Op>> {
-    if let Some(flow) = &product.flow {
-        return epilogue::direct(tiles, flow, bounds, product.values);
-    }
-    let plan = tiles.plan();
-    let whole = bounds == Bounds::Inside && tiles.has_elements(plan.named(Role::Output), Hop::R2g);
-    let (cast, held) = product.result(whole, WHOLE);
-    let views = [held, tiles.gmem(Role::Output)];
-    let store = tiles.step(Role::Output, Hop::R2g, views, bounds);
-    Ok(cast.into_iter().chain([store]).collect())
 }

@@ -21,11 +21,7 @@ pub(super) struct Product<'p> {
     /// Accumulators of a thread.
     pub values: usize,
     /// What is computed of them before they are stored.
-    pub flow: Option<FlowTiles<'p>>,
-    /// The output's elements, two to a register, and what makes them of accumulators.
-    pub(super) packed: Option<(TileId, Arc<Element>)>,
-    /// The output's elements, one to a register.
-    pub(super) single: Option<(TileId, Arc<Element>)>,
+    pub flow: FlowTiles<'p>,
 }
 
 /// One factor of a product, as it comes through registers.
@@ -71,8 +67,7 @@ impl Product<'_> {
 
     /// The only tile of what a work tile's trips add up: accumulators, or the sums of parts.
     pub fn total(&self) -> TileId {
-        let carried = self.flow.as_ref().and_then(FlowTiles::carried);
-        carried.unwrap_or_else(|| self.alone())
+        self.flow.carried().unwrap_or_else(|| self.alone())
     }
 
     /// Widens the fragments of a buffer to the MMA's types, where they are stored narrower.
@@ -109,27 +104,6 @@ impl Product<'_> {
 
     /// What adds up, in a fixed order, what threads have of results.
     pub fn add_up(&self, tiles: &Tiles<'_>) -> Result<Option<Op>> {
-        match &self.flow {
-            Some(flow) => flow.add_up(tiles, |_| true),
-            None => Ok(None),
-        }
-    }
-
-    /// The output's elements in registers, and the cast that puts a share of them there: two to a
-    /// register for whole vectors, each in one of its own otherwise.
-    pub fn result(&self, whole: bool, share: Slice) -> (Option<Op>, View) {
-        let packed = self.packed.as_ref().filter(|_| whole);
-        let Some((tile, by)) = packed.or(self.single.as_ref()) else {
-            return (None, View::Rmem(self.alone(), 0));
-        };
-        let share = if packed.is_some() { share } else { WHOLE };
-        let to = View::Rmem(*tile, 0);
-        let cast = Op::Map {
-            to,
-            from: vec![View::Rmem(self.alone(), 0)],
-            element: by.clone(),
-            share,
-        };
-        (Some(cast), to)
+        self.flow.add_up(tiles, |_| true)
     }
 }

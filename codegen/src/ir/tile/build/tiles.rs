@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::atoms::model::{Atom, RegType};
+use crate::atoms::model::RegType;
 use crate::dtype::DType;
 use crate::element::{Element, Packing};
 use crate::error::Result;
@@ -249,34 +249,18 @@ impl<'p> Tiles<'p> {
         let acc: Vec<TileId> = planes
             .map(|plane| hold(plan.sum_name(plane), acc_type, ty))
             .collect();
-        let epilogue = plan.epilogue.as_ref();
-        let mut results = |name: &str, atom: Option<&Arc<Atom>>, to: RegType| {
-            let held = |dtype: DType, ty: RegType| Packing { dtype, ty };
-            let types = [held(acc_type, ty), held(output.dtype, to)];
-            atom.map(|atom| (hold(name, output.dtype, to), Arc::new(cast(atom, types))))
-        };
-        let [pack, convert] = [
-            epilogue.and_then(|epilogue| epilogue.pack.as_ref()),
-            epilogue.and_then(|epilogue| epilogue.convert.as_ref()),
-        ];
-        let (packed, single) = (
-            results(&output.name, pack, RegType::B32),
-            results(&format!("{}_edge", output.name), convert, RegType::B16),
-        );
         self.cut_rows(&acc, mma.waves)?;
         let flow = plan.flow.as_ref();
-        let flow = flow.map(|flow| FlowTiles::declare(self, flow, &parts.c, &acc));
+        let flow = flow.ok_or_else(|| bug(plan, "a product whose sums go nowhere"))?;
         Ok(Product {
             values: parts.c.values.len(),
-            flow: flow.transpose()?,
+            flow: FlowTiles::declare(self, flow, &parts.c, &acc)?,
             factors,
             acc,
             zero: Arc::new(zero(Packing {
                 dtype: acc_type,
                 ty,
             })),
-            packed,
-            single,
         })
     }
 

@@ -7,28 +7,26 @@
 use super::product::Product;
 use super::tiles::Tiles;
 use super::values::OfTrips;
-use super::{epilogue, store_direct};
+use super::{bug, epilogue};
 use crate::error::Result;
 use crate::ir::tile::{
     Across, Bounds, End, Engine, Every, Full, Members, Op, Pipe, PipeId, Slice, Stage, Start, Sync,
     Team, TileId, Trips, View, WHOLE,
 };
 use crate::plan::data::moves::{BoxCopy, Hop};
-use crate::plan::data::warp_roles::Roles;
+use crate::plan::data::warp_roles::{LoadPipe, Roles};
 use crate::spec::keys::model::Role;
 
 /// The pipes of a kernel.
 struct Pipes {
-    /// Tiles of a and b.
-    ring: PipeId,
+    /// Those that boxes fill, in the plan's order, with what they are filled for.
+    loads: Vec<(Every, PipeId)>,
     /// Groups of products.
     products: PipeId,
     /// Whose turn it is at the tensor cores, where consumers take turns.
     turns: Option<PipeId>,
     /// Results on their way out, where they leave by boxes.
     staging: Option<PipeId>,
-    /// What the epilogue reads, where boxes bring it.
-    epilogue_loads: Option<PipeId>,
     /// Partial sums on their way to who began their tile, where tiles are cut along k.
     partials: Option<PipeId>,
 }
@@ -59,22 +57,9 @@ pub(super) fn body(tiles: &mut Tiles<'_>, product: &Product<'_>, roles: &Roles) 
 
 impl Pipes {
     fn of(tiles: &mut Tiles<'_>, product: &Product<'_>, roles: &Roles) -> Pipes {
-        let held = roles.loads.iter().map(|load| tiles.smem_of(&load.operand));
-        let held: Vec<TileId> = held.collect();
         let consumers = Team::Consumers;
-        let ring = tiles.pipe(Pipe {
-            name: "ring",
-            slots: roles.ring.stages,
-            tiles: held,
-            fill: Team::Producer,
-            empty: consumers,
-            full: Full::Bytes(roles.ring),
-            every: Every::Trip,
-            across: match tiles.plan().work.cluster().size() {
-                1 => Across::Cta,
-                _ => Across::Cluster,
-            },
-        });
+        let (first, others) = roles.pipes.split_at(roles.pipes.len().min(1));
+        let mut loads: Vec<_> = first.iter().map(|pipe| filled(tiles, pipe)).collect();
         let groups = roles.in_flight + 1;
         let products = tiles.pipe(own_pipe(
             "products",
@@ -99,7 +84,7 @@ impl Pipes {
             let buffers = roles.staging.buffers as u32;
             tiles.pipe(own_pipe("staging", buffers, vec![staged], Engine::Stores))
         });
-        let epilogue_loads = epilogue_loads(tiles, roles);
+        loads.extend(others.iter().map(|pipe| filled(tiles, pipe)));
         let cuts = tiles.plan().work.cuts_tiles();
         let partials = cuts.then(|| {
             tiles.pipe(Pipe {
@@ -114,13 +99,18 @@ impl Pipes {
             })
         });
         Pipes {
-            ring,
+            loads,
             products,
             turns,
             staging,
-            epilogue_loads,
             partials,
         }
+    }
+
+    /// The pipe that boxes fill for that.
+    fn filled(&self, every: Every) -> Option<PipeId> {
+        let mut loads = self.loads.iter();
+        loads.find(|(of, _)| *of == every).map(|(_, pipe)| *pipe)
     }
 }
 
@@ -138,21 +128,27 @@ fn own_pipe(name: &'static str, slots: u32, tiles: Vec<TileId>, engine: Engine) 
     }
 }
 
-/// The pipe of what boxes bring to the epilogue.
-fn epilogue_loads(tiles: &mut Tiles<'_>, roles: &Roles) -> Option<PipeId> {
-    let epilogue_loads = roles.epilogue_loads.as_ref()?;
-    let loads = epilogue_loads.loads.iter();
+/// A pipe that boxes fill. What is loaded for each trip may come to several CTAs at once.
+fn filled(tiles: &mut Tiles<'_>, pipe: &LoadPipe) -> (Every, PipeId) {
+    let clustered = tiles.plan().work.cluster().size() > 1;
+    let (name, across) = match pipe.every {
+        Every::Trip if clustered => ("ring", Across::Cluster),
+        Every::Trip => ("ring", Across::Cta),
+        Every::WorkTile => ("ahead", Across::Cta),
+    };
+    let loads = pipe.loads.iter();
     let held = loads.map(|load| tiles.smem_of(&load.operand)).collect();
-    Some(tiles.pipe(Pipe {
-        name: "ahead",
-        slots: epilogue_loads.ring.stages,
+    let id = tiles.pipe(Pipe {
+        name,
+        slots: pipe.ring.stages,
         tiles: held,
         fill: Team::Producer,
         empty: Team::Consumers,
-        full: Full::Bytes(epilogue_loads.ring),
-        every: Every::WorkTile,
-        across: Across::Cta,
-    }))
+        full: Full::Bytes(pipe.ring),
+        every: pipe.every,
+        across,
+    });
+    (pipe.every, id)
 }
 
 fn produce(tiles: &Tiles<'_>, pipes: &Pipes, roles: &Roles) -> Vec<Op> {
@@ -170,17 +166,15 @@ fn produce(tiles: &Tiles<'_>, pipes: &Pipes, roles: &Roles) -> Vec<Op> {
         ];
         tiles.step_of(name, Hop::G2s, views, Bounds::Checked)
     };
-    let factors = roles.loads.iter().map(|copy| load(&copy.operand)).collect();
-    let mut tile = vec![Op::ForEachKTile(filled(pipes.ring, factors))];
-    let mut ends = vec![Op::Sync(Sync::Drain(pipes.ring))];
-    if let (Some(epilogue_loads), Some(pipe)) = (&roles.epilogue_loads, pipes.epilogue_loads) {
-        let loads = epilogue_loads
-            .loads
-            .iter()
-            .map(|copy| load(&copy.operand))
-            .collect();
-        tile.extend(filled(pipe, loads));
-        ends.push(Op::Sync(Sync::Drain(pipe)));
+    let (mut tile, mut ends) = (Vec::new(), Vec::new());
+    for (pipe, (every, id)) in roles.pipes.iter().zip(&pipes.loads) {
+        let loads = pipe.loads.iter().map(|copy| load(&copy.operand));
+        let slot = filled(*id, loads.collect());
+        match every {
+            Every::Trip => tile.push(Op::ForEachKTile(slot)),
+            Every::WorkTile => tile.extend(slot),
+        }
+        ends.push(Op::Sync(Sync::Drain(*id)));
     }
     let mut body = vec![Op::ForEachWorkTile(tile)];
     body.extend(ends);
@@ -193,10 +187,11 @@ fn consume(
     pipes: &Pipes,
     roles: &Roles,
 ) -> Result<Vec<Op>> {
-    let (ring, products) = (pipes.ring, pipes.products);
+    let ring = pipes.filled(Every::Trip);
+    let ring = ring.ok_or_else(|| bug(tiles.plan(), "boxes fill nothing for a trip"))?;
+    let (products, ahead) = (pipes.products, pipes.filled(Every::WorkTile));
     let late = roles.in_flight.min(1);
-    let of_trips = product.flow.as_ref().map(|flow| flow.of_trips(tiles));
-    let of_trips = of_trips.transpose()?.flatten();
+    let of_trips = product.flow.of_trips(tiles)?;
     let trip = trip(
         tiles,
         product,
@@ -206,12 +201,12 @@ fn consume(
     let parts = pipes.partials.is_some();
     let skip = |trips| Op::Sync(Sync::Skip(ring, End::Empty, trips));
     // What the consumers before this one, or the other ones, take out of the pipes.
-    let rings = [Some(ring), pipes.epilogue_loads].into_iter().flatten();
+    let rings = pipes.loads.iter().map(|(_, pipe)| *pipe);
     let skips = |trips| {
         let others = rings.clone().filter(|_| pipes.turns.is_some() && !parts);
         others.map(move |ring| Op::Sync(Sync::Skip(ring, End::Empty, trips)))
     };
-    let loaded = |what: fn(PipeId) -> Sync| pipes.epilogue_loads.map(|pipe| Op::Sync(what(pipe)));
+    let loaded = |what: fn(PipeId) -> Sync| ahead.map(|pipe| Op::Sync(what(pipe)));
     let turn = |what: fn(PipeId) -> Sync| pipes.turns.map(|turns| Op::Sync(what(turns)));
     let mut tile = Vec::new();
     // Results are held over a fold: accumulators that begin with zeros take no registers then.
@@ -226,7 +221,7 @@ fn consume(
     tile.extend(turn(Sync::Commit));
     tile.push(Op::Sync(Sync::Drain(products)));
     tile.extend((late > 0).then_some(Op::Sync(Sync::Release(ring, late))));
-    let direct = |bounds| store_direct(tiles, product, bounds);
+    let direct = |bounds| epilogue::direct(tiles, product, bounds);
     let stores = match (&roles.store, pipes.staging) {
         (Some(boxes), Some(staging)) => {
             let staged = store(tiles, product, boxes, staging)?;
@@ -326,28 +321,15 @@ fn store(
         let filled = Op::Sync(Sync::Commit(staging));
         [Op::Sync(Sync::Acquire(staging)), into, filled, out_of]
     };
-    let mut ops = Vec::new();
-    if let Some(flow) = &product.flow {
-        let first = boxes.places.first().map_or(0, |place| place.coord[0]);
-        let of_a_row = boxes.places.iter().filter(|place| place.coord[0] == first);
-        let counts = (boxes.operand.as_str(), count, of_a_row.count() as u32);
-        let computed = epilogue::of_boxes(tiles, flow, counts)?;
-        ops.extend(computed.before);
-        for (number, part) in (0..).zip(computed.parts) {
-            ops.extend(part);
-            ops.extend(
-                computed
-                    .held
-                    .into_iter()
-                    .flat_map(|held| send(number, held)),
-            );
-        }
-        return Ok(ops);
-    }
-    for number in 0..count {
-        let (cast, held) = product.result(true, Slice(number, count));
-        ops.extend(cast);
-        ops.extend(send(number, held));
+    let first = boxes.places.first().map_or(0, |place| place.coord[0]);
+    let of_a_row = boxes.places.iter().filter(|place| place.coord[0] == first);
+    let counts = (boxes.operand.as_str(), count, of_a_row.count() as u32);
+    let computed = epilogue::of_boxes(tiles, &product.flow, counts)?;
+    let mut ops = computed.before;
+    for (number, part) in (0..).zip(computed.parts) {
+        ops.extend(part);
+        let held = computed.held.into_iter();
+        ops.extend(held.flat_map(|held| send(number, held)));
     }
     Ok(ops)
 }

@@ -58,15 +58,6 @@ impl fmt::Display for Plan {
         if let Some(specialized) = &self.roles {
             warp_roles::write(f, self, specialized)?;
         }
-        if let Some(epilogue) = &self.epilogue {
-            let atoms = [&epilogue.pack, &epilogue.convert];
-            let ids: Vec<&str> = atoms
-                .into_iter()
-                .flatten()
-                .map(|atom| atom.id.as_str())
-                .collect();
-            writeln!(f, "  epilogue converts by {}", ids.join(", "))?;
-        }
         if let Some(flow) = &self.flow {
             writeln!(f, "{flow}")?;
         }

@@ -6,7 +6,8 @@ use crate::arch::WARPGROUP;
 use crate::plan::data::matrix_descriptor::{Descriptor, Major, UNIT_BYTES};
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::{BoxCopy, Hop};
-use crate::plan::data::warp_roles::{BARRIER_BYTES, EpilogueLoads, Roles, WARPS, entry_registers};
+use crate::plan::data::values::Every;
+use crate::plan::data::warp_roles::{BARRIER_BYTES, LoadPipe, Roles, WARPS, entry_registers};
 use crate::plan::work_tiles::Cluster;
 use crate::spec::keys::model::Schedule;
 
@@ -14,37 +15,38 @@ use crate::spec::keys::model::Schedule;
 pub(super) fn write(f: &mut fmt::Formatter<'_>, plan: &Plan, roles: &Roles) -> fmt::Result {
     write_teams(f, roles)?;
     write_tiles(f, plan)?;
-    write_ring(f, plan, roles)?;
-    for (copy, descriptor) in roles.loads.iter().zip(&roles.descriptors) {
-        write_boxes(f, plan, copy)?;
-        write_descriptor(f, copy, descriptor)?;
-    }
-    for copy in roles.loads.iter().skip(roles.descriptors.len()) {
-        write_boxes(f, plan, copy)?;
-    }
-    if let Some(epilogue_loads) = &roles.epilogue_loads {
-        write_epilogue_loads(f, epilogue_loads)?;
-        for copy in &epilogue_loads.loads {
+    for pipe in &roles.pipes {
+        let descriptors = match pipe.every {
+            Every::Trip => {
+                write_ring(f, plan, roles, pipe)?;
+                &roles.descriptors[..]
+            }
+            Every::WorkTile => {
+                write_ahead(f, pipe)?;
+                &[]
+            }
+        };
+        for (number, copy) in pipe.loads.iter().enumerate() {
             write_boxes(f, plan, copy)?;
+            if let Some(descriptor) = descriptors.get(number) {
+                write_descriptor(f, copy, descriptor)?;
+            }
         }
     }
     if let Some(store) = &roles.store {
         write_boxes(f, plan, store)?;
         write_staging(f, plan, roles, store)?;
     }
-    let epilogue_loads = roles.epilogue_loads.as_ref();
-    let epilogue_loads =
-        epilogue_loads.map_or(0, |epilogue_loads| epilogue_loads.ring.barrier_bytes());
-    let end = roles.ring.barriers_at + roles.ring.barrier_bytes() + epilogue_loads;
+    let rings = || roles.pipes.iter().map(|pipe| pipe.ring);
     let turns = roles
         .turns_at
         .map_or(0, |_| roles.consumers * BARRIER_BYTES);
+    let bytes = turns + rings().map(|ring| ring.barrier_bytes()).sum::<u32>();
+    let at = rings().map(|ring| ring.barriers_at).min().unwrap_or(0);
     writeln!(
         f,
-        "  barriers at {}: {} bytes, end at {}",
-        roles.ring.barriers_at,
-        roles.ring.barrier_bytes() + turns + epilogue_loads,
-        end + turns
+        "  barriers at {at}: {bytes} bytes, end at {}",
+        at + bytes
     )
 }
 
@@ -111,9 +113,14 @@ fn write_tiles(f: &mut fmt::Formatter<'_>, plan: &Plan) -> fmt::Result {
     )
 }
 
-fn write_ring(f: &mut fmt::Formatter<'_>, plan: &Plan, roles: &Roles) -> fmt::Result {
-    let ring = &roles.ring;
-    let (stages, stage) = (ring.stages, plan.stage_bytes);
+fn write_ring(
+    f: &mut fmt::Formatter<'_>,
+    plan: &Plan,
+    roles: &Roles,
+    pipe: &LoadPipe,
+) -> fmt::Result {
+    let ring = &pipe.ring;
+    let (stages, stage) = (ring.stages, ring.slot_bytes);
     writeln!(f, "  ring of {stages} slots of {stage} bytes")?;
     writeln!(
         f,
@@ -143,14 +150,14 @@ fn write_ring(f: &mut fmt::Formatter<'_>, plan: &Plan, roles: &Roles) -> fmt::Re
     Ok(())
 }
 
-fn write_epilogue_loads(f: &mut fmt::Formatter<'_>, epilogue_loads: &EpilogueLoads) -> fmt::Result {
-    let ring = &epilogue_loads.ring;
+fn write_ahead(f: &mut fmt::Formatter<'_>, pipe: &LoadPipe) -> fmt::Result {
+    let ring = &pipe.ring;
     let slots = ring.stages;
     let plural = if slots == 1 { "" } else { "s" };
     writeln!(
         f,
         "  ahead at {}: {slots} slot{plural} of {} bytes, filled once for each work tile",
-        epilogue_loads.offset_bytes, epilogue_loads.slot_bytes
+        ring.slots_at, ring.slot_bytes
     )?;
     writeln!(
         f,

@@ -15,8 +15,9 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::plan::data::matrix_descriptor::Descriptor;
 use crate::plan::data::model::{MmaPlan, Plan};
-use crate::plan::data::moves::BoxCopy;
-use crate::plan::data::warp_roles::{BARRIER_BYTES, Ring, Roles, WARPS};
+use crate::plan::data::moves::{BoxCopy, SmemTile};
+use crate::plan::data::values::Every;
+use crate::plan::data::warp_roles::{BARRIER_BYTES, LoadPipe, Ring, Roles, WARPS};
 use crate::plan::gemm::multistage_copies;
 use crate::plan::gemm::warp_specialized::tma_loads::Input;
 pub(super) use crate::plan::gemm::warp_specialized::tma_store::stores;
@@ -88,14 +89,17 @@ pub(super) fn plan(
         return Ok(());
     };
     let (store, staging) = stored.unzip();
+    let ring = ring(&loads);
     let mut roles = Roles {
-        epilogue_loads: None,
+        pipes: vec![LoadPipe {
+            every: Every::Trip,
+            loads,
+            ring,
+        }],
         schedule,
         consumers,
         registers,
         in_flight: in_flight(spec, chooser),
-        ring: ring(&loads),
-        loads,
         descriptors,
         store,
         staging: staging.unwrap_or_default(),
@@ -103,12 +107,9 @@ pub(super) fn plan(
     };
     check_partials(spec, chooser, &plan.work);
     let slots = roles.staging_sets();
-    roles.epilogue_loads = tma_epilogue_loads::epilogue_loads(
-        spec,
-        chooser,
-        plan,
-        (slots, roles.consumers_of_a_tile()),
-    )?;
+    let sharers = (slots, roles.consumers_of_a_tile());
+    let epilogue_loads = tma_epilogue_loads::epilogue_loads(spec, chooser, plan, sharers)?;
+    roles.pipes.extend(epilogue_loads);
     plan.roles = Some(roles);
     Ok(())
 }
@@ -229,6 +230,8 @@ fn ring(loads: &[BoxCopy]) -> Ring {
         .sum();
     Ring {
         stages: 0,
+        slots_at: 0,
+        slot_bytes: 0,
         full_arrivals: 1,
         bytes: bytes as u32,
         empty_arrivals: 0,
@@ -246,7 +249,8 @@ pub(super) fn place(spec: &Spec, chooser: &mut Chooser<'_>, plan: &mut Plan) {
     plan.roles = Some(roles);
 }
 
-/// The ring, what is loaded ahead, the staging buffers, the barriers, what warps add up.
+/// The slots of the pipes, the staging buffers, the barriers, what warps add up. The first pipe has
+/// as many slots as fit beside all else.
 fn lay_out(spec: &Spec, plan: &mut Plan, roles: &mut Roles) {
     let sets = roles.staging_sets();
     let staging = plan.output_tile().map_or(0, |tile| tile.size_bytes);
@@ -255,50 +259,61 @@ fn lay_out(spec: &Spec, plan: &mut Plan, roles: &mut Roles) {
         Schedule::Pingpong => roles.consumers * BARRIER_BYTES,
         _ => 0,
     };
-    let epilogue_loads = roles
-        .epilogue_loads
-        .as_ref()
-        .map_or([0; 2], |epilogue_loads| {
-            let slots = epilogue_loads
-                .slot_bytes
-                .saturating_mul(epilogue_loads.ring.stages);
-            [slots, epilogue_loads.ring.barrier_bytes()]
-        });
     let added = deterministic_sums::place(plan.flow.as_mut(), &plan.cta_tile, (sets, 0));
-    let fixed = staging
-        .saturating_add(turns + epilogue_loads[1])
-        .saturating_add(epilogue_loads[0])
-        .saturating_add(added);
+    let empty_arrivals = roles.consumers_of_a_tile() * WARPS * plan.work.cluster().neighbours();
+    let mut pipes = roles
+        .pipes
+        .iter_mut()
+        .map(|pipe| (&pipe.loads, &mut pipe.ring));
+    let Some((_, first)) = pipes.next() else {
+        return;
+    };
+    let mut others: Vec<_> = pipes.collect();
+    let fixed = others
+        .iter()
+        .fold(staging + turns + added, |sum, (_, ring)| {
+            let slots = ring.slot_bytes.saturating_mul(ring.stages);
+            sum.saturating_add(slots)
+                .saturating_add(ring.barrier_bytes())
+        });
     let per_stage = plan.stage_bytes.max(1) + 2 * BARRIER_BYTES;
     let fitting = plan.arch.smem_max_bytes.saturating_sub(fixed) / per_stage;
     plan.stages = (spec.pipeline.stages).unwrap_or_else(|| fitting.clamp(2, MOST_STAGES));
-    let ring = plan.stage_bytes.saturating_mul(plan.stages);
-    if let Some(epilogue_loads) = &mut roles.epilogue_loads {
-        epilogue_loads.place(plan, ring);
+    first.stages = plan.stages;
+    first.slot_bytes = plan.stage_bytes;
+    first.empty_arrivals = empty_arrivals;
+    let mut end = Bytes(0);
+    first.slots_at = end.take(first.slot_bytes.saturating_mul(first.stages));
+    for (loads, ring) in &mut others {
+        ring.slots_at = end.take(ring.slot_bytes.saturating_mul(ring.stages));
+        let own = |tile: &&mut SmemTile| loads.iter().any(|load| load.operand == tile.operand);
+        for tile in plan.smem.iter_mut().filter(own) {
+            tile.offset_bytes = tile.offset_bytes.saturating_add(ring.slots_at);
+        }
     }
-    let ring = ring.saturating_add(epilogue_loads[0]);
-    roles.staging.offset_bytes = ring;
+    roles.staging.offset_bytes = end.take(staging);
     let output = plan.named(Role::Output).to_string();
     if let Some(tile) = plan.smem.iter_mut().find(|tile| tile.operand == output) {
-        tile.offset_bytes = ring;
+        tile.offset_bytes = roles.staging.offset_bytes;
     }
-    roles.ring.stages = plan.stages;
-    roles.ring.barriers_at = ring.saturating_add(staging);
-    roles.ring.empty_arrivals =
-        roles.consumers_of_a_tile() * WARPS * plan.work.cluster().neighbours();
-    let end = roles
-        .ring
-        .barriers_at
-        .saturating_add(roles.ring.barrier_bytes());
-    if turns > 0 {
-        roles.turns_at = Some(end);
+    first.barriers_at = end.take(first.barrier_bytes());
+    roles.turns_at = (turns > 0).then(|| end.take(turns));
+    for (_, ring) in &mut others {
+        ring.barriers_at = end.take(ring.barrier_bytes());
     }
-    let end = end.saturating_add(turns);
-    if let Some(epilogue_loads) = &mut roles.epilogue_loads {
-        epilogue_loads.ring.barriers_at = end;
+    plan.smem_bytes = deterministic_sums::place(plan.flow.as_mut(), &plan.cta_tile, (sets, end.0));
+}
+
+/// Shared memory up to a byte.
+struct Bytes(u32);
+
+impl Bytes {
+    /// So many more: where they begin.
+    fn take(&mut self, bytes: u32) -> u32 {
+        let at = self.0;
+        self.0 = at.saturating_add(bytes);
+        at
     }
-    let end = end.saturating_add(epilogue_loads[1]);
-    plan.smem_bytes = deterministic_sums::place(plan.flow.as_mut(), &plan.cta_tile, (sets, end));
 }
 
 /// The hardware's swizzle of that width, on elements of that size; none for 16 bytes.

@@ -11,7 +11,8 @@ use crate::plan::copies::partition;
 use crate::plan::copies::tiled_copy::{assume_bytes, fitting};
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::{BoxCopy, BoxPlace, Hop, SmemTile, Step};
-use crate::plan::data::warp_roles::{EpilogueLoads, Ring, WARPS};
+use crate::plan::data::values::Every;
+use crate::plan::data::warp_roles::{LoadPipe, Ring, WARPS};
 use crate::plan::gemm::warp_specialized::tma_loads::{input_layout, load_atom, swizzle_width};
 use crate::plan::instructions::choose::{Chooser, STRIDE_CODE, Wanted};
 use crate::plan::smem::accesses::SmemAccesses;
@@ -31,21 +32,18 @@ pub(super) fn epilogue_loads(
     chooser: &mut Chooser<'_>,
     plan: &mut Plan,
     (slots, consumers): (u32, u32),
-) -> Result<Option<EpilogueLoads>> {
-    let mut epilogue_loads = EpilogueLoads {
-        loads: Vec::new(),
-        ring: ring(&[]),
-        offset_bytes: 0,
-        slot_bytes: 0,
-    };
+) -> Result<Option<LoadPipe>> {
+    let (mut loads, mut slot_bytes) = (Vec::new(), 0);
     for operand in &spec.operands {
         let is_later = operand.role == Role::Extra && !is_of_trips(spec, operand);
         if is_later && asks(spec, operand) {
-            load(spec, chooser, plan, &mut epilogue_loads, operand)?;
+            loads.extend(load(spec, chooser, plan, &mut slot_bytes, operand)?);
         }
     }
-    if plan.work.cuts_tiles() && !epilogue_loads.loads.is_empty() {
-        let name = &epilogue_loads.loads[0].operand;
+    let Some(BoxCopy { operand: name, .. }) = loads.first() else {
+        return Ok(None);
+    };
+    if plan.work.cuts_tiles() {
         let message = format!(
             "copy.{name}.g2s loads {name} for every work tile, scheduler.kind stream_k cuts tiles \
              into several: use copy.{name}.g2r, or kind persistent"
@@ -53,35 +51,42 @@ pub(super) fn epilogue_loads(
         chooser.violate("stream-k", message);
         return Ok(None);
     }
-    epilogue_loads.ring = Ring {
+    let ring = Ring {
         stages: slots,
+        slot_bytes,
         empty_arrivals: consumers * WARPS,
-        ..ring(&epilogue_loads.loads)
+        ..ring(&loads)
     };
-    Ok((!epilogue_loads.loads.is_empty()).then_some(epilogue_loads))
+    Ok(Some(LoadPipe {
+        every: Every::WorkTile,
+        loads,
+        ring,
+    }))
 }
 
-/// Plans the boxes of an operand, its place in a slot and its way into registers.
+/// Plans the boxes of an operand, its place in a slot of so many bytes before it, and its way into
+/// registers.
 fn load(
     spec: &Spec,
     chooser: &mut Chooser<'_>,
     plan: &mut Plan,
-    epilogue_loads: &mut EpilogueLoads,
+    slot_bytes: &mut u32,
     operand: &Operand,
-) -> Result<()> {
+) -> Result<Option<BoxCopy>> {
     let name = operand.name.as_str();
     if let Some((code, misfit)) = misfit(spec, operand) {
-        let message =
-            format!("operand {name} {misfit}: use copy.{name}.g2r, which loads past shared memory");
+        let message = format!(
+            "operand {name} {misfit}: leave copy.{name} out, and threads load it past shared memory"
+        );
         chooser.violate(code, message);
-        return Ok(());
+        return Ok(None);
     }
     let tile = [spec.cta_tile[0], spec.cta_tile[1]];
     let Some(atom) = load_atom(spec, chooser, operand, [false; 2]) else {
-        return Ok(());
+        return Ok(None);
     };
     let Some(width) = swizzle_width(spec, chooser, operand, tile[1]) else {
-        return Ok(());
+        return Ok(None);
     };
     let bytes = i64::from(operand.dtype.bytes());
     let span = width / bytes;
@@ -92,17 +97,17 @@ fn load(
         plane: None,
         dtype: operand.dtype,
         layout,
-        offset_bytes: epilogue_loads.slot_bytes,
+        offset_bytes: *slot_bytes,
         size_bytes,
     };
     let Some(step) = into_registers(spec, chooser, plan, operand, &smem)? else {
-        return Ok(());
+        return Ok(None);
     };
     let reason = format!("copy.{name}.g2s: a tensor map");
     assume_bytes(plan, operand, TENSOR_ALIGN, &reason);
     plan.steps.push(step);
     plan.smem.push(smem);
-    epilogue_loads.slot_bytes = epilogue_loads.slot_bytes.saturating_add(size_bytes);
+    *slot_bytes = slot_bytes.saturating_add(size_bytes);
     // Rows of a box that divide the tile's.
     let mut rows = (1..=tile[0].min(MAX_BOX)).rev();
     let rows = rows.find(|rows| tile[0] % rows == 0).unwrap_or(1);
@@ -112,7 +117,7 @@ fn load(
             offset_bytes: (slab * tile[0] + part * rows) * width,
         })
     });
-    epilogue_loads.loads.push(BoxCopy {
+    Ok(Some(BoxCopy {
         operand: name.to_string(),
         hop: Hop::G2s,
         atom,
@@ -126,8 +131,7 @@ fn load(
         places: slabs.collect(),
         parts: 1,
         part_step: BoxPlace::default(),
-    });
-    Ok(())
+    }))
 }
 
 /// Why an operand's tile is no matrix of boxes as wide as the sums.
@@ -199,15 +203,4 @@ fn coordinates(spec: &Spec, operand: &Operand) -> Vec<Option<usize>> {
     let modes = || spec.modes().iter().take(2);
     let along = |axis: &Axis| modes().position(|mode| *mode == axis.mode);
     operand.axes.iter().map(along).collect()
-}
-
-impl EpilogueLoads {
-    /// Its slots begin at that byte.
-    pub(super) fn place(&mut self, plan: &mut Plan, at: u32) {
-        self.offset_bytes = at;
-        let own = |tile: &&mut SmemTile| self.loads.iter().any(|load| load.operand == tile.operand);
-        for tile in plan.smem.iter_mut().filter(own) {
-            tile.offset_bytes = tile.offset_bytes.saturating_add(at);
-        }
-    }
 }

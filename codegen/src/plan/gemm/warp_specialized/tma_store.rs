@@ -88,9 +88,7 @@ pub(super) fn output(
     let Some(shape) = staging(spec, chooser, d, [n, atom_n]) else {
         return Ok(None);
     };
-    let packs = (plan.epilogue.as_ref()).is_some_and(|epilogue| epilogue.pack.is_some());
-    let computed = plan.flow.is_some() && d.dtype.bytes() < 4;
-    let held = if packs || computed { 2 } else { 1 };
+    let held = if d.dtype.bytes() < 4 { 2 } else { 1 };
     let Some(atoms) = store_atoms(spec, chooser, d, shape.columns, held)? else {
         return Ok(None);
     };

@@ -123,6 +123,11 @@ impl<'p> FlowTiles<'p> {
         })
     }
 
+    /// Whether it stores the sums of a product and does nothing else.
+    pub fn stores_bare_sums(&self) -> bool {
+        self.flow.stores_bare_sums()
+    }
+
     /// Whether each of so many shares of a thread's values of a tile is of other columns than those
     /// before it, in the order in which a thread has its columns.
     pub fn goes_along_columns(&self, shares: u32) -> bool {

@@ -162,3 +162,25 @@ fn operands_that_lie_over_one_another_change_alike() {
     let far = told([i64::MAX, 64, 1]);
     assert!(far[0].contains("beyond 64 bits"), "{far:?}");
 }
+
+#[test]
+fn a_multiple_that_another_has_is_told_once() {
+    let mut kernel = assuming(gemm_kernel("gemm_f32@x-1"), "rsa % 2 == 0");
+    let more = assuming(gemm_kernel("gemm_f32@x-1"), "rsa % 8 == 0");
+    kernel.assumptions.extend(more.assumptions);
+    kernel.resolve().unwrap();
+    let told = |lda: i64| -> Vec<String> {
+        let problem = Problem::new(4, 8, 8).row_major("a", lda).row_major("b", 8);
+        let problem = problem.row_major("d", 8);
+        let refused = fit(&kernel, &problem, &DeviceInfo::of_capability(90)).unwrap_err();
+        let assumed = refused.iter();
+        let assumed = assumed.filter(|one| matches!(one, Refusal::Assumption { .. }));
+        assumed.map(Refusal::to_string).collect()
+    };
+    let odd = told(9);
+    assert_eq!(odd.len(), 1, "{odd:?}");
+    assert!(
+        odd[0].starts_with("it assumes rsa % 8 == 0, and rsa is 9"),
+        "{odd:?}"
+    );
+}

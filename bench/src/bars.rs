@@ -211,14 +211,17 @@ fn bars(rows: &str, shipped: &Shipped) -> Result<(Vec<Bar>, String), Error> {
     let mut gpu = String::new();
     let mut rows = parse(rows)?;
     rows.sort_by(|one, other| one.date.cmp(&other.date));
-    for row in rows {
+    for mut row in rows {
         let (Some(peer), Some(ratio)) = (Peer::of(&row), row.ratio_best) else {
             continue;
         };
         let ratio = row.ratio_default.map_or(ratio, |other| ratio.min(other));
-        if row.mode != "sustained" || ratio <= 0.0 || !shipped.contains(&row.kernel) {
+        let counts = row.mode == "sustained" && !row.problem.is_padded();
+        if !counts || ratio <= 0.0 || !shipped.contains(&row.kernel) {
             continue;
         }
+        // Rows of before strides were written are of the same problems.
+        row.problem.strides.clear();
         gpu.clone_from(&row.gpu);
         let key = format!(
             "{} {:?} {}",

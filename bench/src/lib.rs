@@ -87,6 +87,23 @@ struct Extents {
 }
 
 impl Extents {
+    /// Whether rows of a, b or d lie farther apart than they are long.
+    fn is_padded(&self) -> bool {
+        let of = [
+            ("a", [self.m, self.k]),
+            ("b", [self.n, self.k]),
+            ("d", [self.m, self.n]),
+        ];
+        of.iter().any(|(name, [rows, columns])| {
+            match self.strides.get(*name).map(Vec::as_slice) {
+                Some([1, apart]) => u64::try_from(*apart) != Ok(*rows),
+                Some([apart, 1]) => u64::try_from(*apart) != Ok(*columns),
+                // Of a batch, or of a row that says none.
+                _ => false,
+            }
+        })
+    }
+
     /// How far apart the rows of each operand lie: ` ld a 4104 b 4104`, or nothing.
     fn leading(&self) -> String {
         let largest = |strides: &Vec<i64>| strides.iter().copied().max().unwrap_or(1);

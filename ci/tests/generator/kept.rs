@@ -156,7 +156,7 @@ fn assemble(plan: &Plan, text: &str, known: Option<PtxasReport>) -> Result<Assem
     let violations = ptxas::gate(&report).into_iter();
     Ok(Assembled {
         registers: report.registers,
-        smem_bytes: report.smem_bytes + plan.smem_bytes,
+        smem_bytes: report.smem_bytes + plan.arena.bytes(),
         spill_bytes: report.spill_load_bytes + report.spill_store_bytes,
         violations: violations.map(|one| one.to_string()).collect(),
     })

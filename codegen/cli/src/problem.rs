@@ -21,6 +21,14 @@ fn sizes(asked: &args::Problem) -> Vec<(String, i64, String)> {
     short.chain(named).collect()
 }
 
+/// The flag that gives an extent.
+fn flag_of(extent: &str) -> String {
+    match extent {
+        "m" | "n" | "k" => format!("--{extent}"),
+        _ => format!("--size {extent}=…"),
+    }
+}
+
 /// The leading dimensions, each with the operand whose it is.
 fn leading(asked: &args::Problem) -> [(&'static str, Option<i64>); 4] {
     [
@@ -51,7 +59,16 @@ pub fn foreign(kernel: &Kernel, asked: &args::Problem) -> Option<Error> {
     let scalars = scalars.map(|one| format!("--scalar {}", one.name));
     let flags: Vec<String> = sizes.chain(leading).chain(scalars).collect();
     let (id, word) = (&kernel.id, &kernel.kernel);
-    let text = || format!("{id}: a {word} has no {}: leave it out", flags.join(", "));
+    let scalars = kernel.semantics.scalars.iter();
+    let scalars = scalars.map(|scalar| format!("--scalar {}=…", scalar.name));
+    let takes: Vec<String> = (kernel.free_extents())
+        .map(|(_, name)| flag_of(name))
+        .chain(scalars)
+        .collect();
+    let text = || {
+        let (flags, takes) = (flags.join(", "), takes.join(", "));
+        format!("{id}: a {word} has no {flags}: leave it out; it takes {takes}")
+    };
     (!flags.is_empty()).then(|| Error::Request(text()))
 }
 
@@ -69,8 +86,7 @@ pub fn extents(kernel: &Kernel, asked: &args::Problem) -> Result<Problem, Failur
     for (_, name) in kernel.free_extents() {
         match given(name) {
             Some((_, size, _)) => extents.push((name.to_owned(), *size)),
-            None if ["m", "n", "k"].contains(&name) => missing.push(format!("--{name}")),
-            None => missing.push(format!("--size {name}=…")),
+            None => missing.push(flag_of(name)),
         }
     }
     let scalar = |name: &str| asked.scalar.iter().any(|one| one.name == name);

@@ -15,6 +15,7 @@ use tilewright_codegen::spec::{self, Point, SpecFile};
 
 use crate::args;
 use crate::outcome::Failure;
+use crate::terminal;
 
 /// The folder beside the families that holds no specs.
 const ATOMS: &str = "atoms";
@@ -144,30 +145,51 @@ pub fn twice(files: &[SpecFile]) -> Vec<String> {
         }
     }
     let told = |(one, other, id): (&str, &str, &str)| {
-        format!("error[same-spec]: {one} and {other} hold one spec, {id}: name it once")
+        format!("error: {one} and {other} hold one spec, {id}: name it once")
     };
     pairs.into_iter().map(told).collect()
 }
 
-/// The points of a spec that were chosen: the first one unless others were.
+/// The points of a spec that were chosen: the first one that has a kernel unless others were, or
+/// all that have one. What is left out on the way is said.
 pub fn points<'f>(file: &'f SpecFile, choice: &args::Points) -> Result<Vec<&'f Point>, Failure> {
-    if choice.all {
-        return Ok(file.points.iter().collect());
+    if let Some(id) = &choice.point {
+        let point = file.point(id).ok_or_else(|| unknown_point(file, id))?;
+        return Ok(vec![point]);
     }
-    match &choice.point {
-        None => Ok(file.points.iter().take(1).collect()),
-        Some(id) => match file.point(id) {
-            Some(point) => Ok(vec![point]),
-            None => Err(unknown_point(file, id)),
-        },
+    let (mut found, mut refused) = (Vec::new(), Vec::new());
+    for point in &file.points {
+        match plan::plan(point) {
+            Err(error @ Error::Plan { .. }) => refused.push((point, error)),
+            // What else is wrong with it is said where it is shown.
+            Ok(_) | Err(_) => found.push(point),
+        }
+        if !choice.all && !found.is_empty() {
+            break;
+        }
     }
+    if found.is_empty() {
+        let first = refused.into_iter().next();
+        return first.map_or(Ok(found), |(point, error)| {
+            Err(failure_at(file, point, error))
+        });
+    }
+    for (point, error) in &refused {
+        let text = error.to_string();
+        let why = text.lines().next().unwrap_or_default();
+        terminal::complain("note", &format!("left out {}: {why}", point.id));
+    }
+    Ok(found)
 }
 
 fn unknown_point(file: &SpecFile, id: &str) -> Failure {
     let ids: String = file
         .points
         .iter()
-        .map(|point| format!("  {}\n", point.id))
+        .map(|point| match plan::plan(point) {
+            Ok(_) => format!("  {}\n", point.id),
+            Err(error) => format!("  {} (no kernel: {})\n", point.id, error.codes().join(", ")),
+        })
         .collect();
     Failure::CouldNotRun(format!(
         "{} has no point `{id}`; it has:\n{}",

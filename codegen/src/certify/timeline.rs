@@ -147,6 +147,16 @@ impl Costs {
         cycles.into_iter().max().unwrap_or(0)
     }
 
+    /// Cycles of a k tile's loads by this CTA.
+    pub fn k_tile_loads(&self) -> u64 {
+        self.slot_bytes / self.l2_bytes_per_cycle.max(1)
+    }
+
+    /// Cycles of a k tile's products or of its loads, which are more.
+    pub fn k_tile_bound(&self) -> u64 {
+        self.k_tile_cycles.max(self.k_tile_loads())
+    }
+
     /// Cycles that the L2 cache gives or takes those bytes in.
     pub(super) fn l2(&self, bytes: u64) -> u64 {
         bytes.div_ceil(self.l2_bytes_per_cycle)
@@ -235,6 +245,19 @@ pub struct Timeline {
     pub cycles: u64,
     /// Cycles in which the tensor cores multiply.
     pub multiply_cycles: u64,
+    /// What a k tile takes when the main loop has run for a while.
+    pub steady: Steady,
     /// The rows.
     pub lanes: Vec<Lane>,
+}
+
+/// What a k tile of a long main loop takes, when the ring has gone around.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Steady {
+    /// From the products of one k tile to those of the next.
+    pub k_tile_cycles: u64,
+    /// Of them, what a consumer waits for a slot to be full.
+    pub wait_cycles: u64,
+    /// Slots of a ring that hides how long each is on its way, but for a tenth.
+    pub enough_slots: u64,
 }

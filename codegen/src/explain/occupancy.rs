@@ -69,8 +69,8 @@ pub fn occupancy(plan: &Plan, registers: Option<u32>) -> Occupancy {
         of_sm: arch.sm_ctas,
         ctas: arch.sm_ctas,
     });
-    if plan.smem_bytes > 0 {
-        let of_cta = plan.smem_bytes + arch.smem_reserved_bytes;
+    if plan.arena.bytes() > 0 {
+        let of_cta = plan.arena.bytes() + arch.smem_reserved_bytes;
         limits.push(Limit {
             what: "bytes of shared memory",
             of_cta,

@@ -5,10 +5,10 @@
 
 use serde::Serialize;
 
+use crate::plan::data::arena::{Holds, Place};
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::SmemTile;
 use crate::plan::data::values::Every;
-use crate::plan::data::warp_roles::{BARRIER_BYTES, LoadPipe, Roles};
 
 /// What a region is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -48,17 +48,13 @@ pub struct Region {
 
 /// The regions of a plan's shared memory.
 pub fn regions(plan: &Plan) -> Vec<Region> {
-    let mut regions = slots(plan);
-    if let Some(roles) = &plan.roles {
-        staging(plan, roles, &mut regions);
-        barriers(roles, &mut regions);
-    }
-    scratch(plan, &mut regions);
+    let places = plan.arena.places().iter();
+    let mut regions: Vec<Region> = places.flat_map(|place| of_place(plan, place)).collect();
     regions.sort_by_key(|region| region.offset_bytes);
     let mut all = Vec::new();
     let mut end = 0;
     let purposes = [
-        (plan.smem_bytes, Use::Gap, "nothing"),
+        (plan.arena.bytes(), Use::Gap, "nothing"),
         (plan.arch.smem_max_bytes, Use::Unused, "not asked for"),
     ];
     for region in regions {
@@ -86,105 +82,97 @@ fn fill(all: &mut Vec<Region>, end: &mut u32, to: u32, (_, purpose, name): (u32,
     }
 }
 
-/// Tiles in the slots of the pipes of a plan with roles, else in its stages.
-fn slots(plan: &Plan) -> Vec<Region> {
-    let of_tile = |tile: &SmemTile| -> Vec<Region> {
-        let pipe = plan
-            .roles
-            .as_ref()
-            .map(|roles| roles.pipe_of(&tile.operand));
-        let (purpose, word, stages, apart) = match pipe {
-            None => (Use::Ring, "stage", plan.stages, plan.stage_bytes),
-            Some(Some(LoadPipe { every, ring, .. })) => {
-                let (purpose, word) = match every {
-                    Every::Trip => (Use::Ring, "slot"),
-                    Every::WorkTile => (Use::EpilogueLoads, "ahead"),
-                };
-                (purpose, word, ring.stages, ring.slot_bytes)
-            }
-            // The tile of results is no part of a pipe that is filled by boxes.
-            Some(None) => return Vec::new(),
-        };
+/// The regions of a place.
+fn of_place(plan: &Plan, place: &Place) -> Vec<Region> {
+    let whole = |purpose: Use, name: String| {
+        vec![Region {
+            offset_bytes: place.at,
+            bytes: place.end() - place.at,
+            purpose,
+            name,
+            slot: None,
+        }]
+    };
+    let barriers = |name: &str| whole(Use::Barriers, format!("{} {name} barriers", place.count));
+    let ahead = |pipe| matches!(every(plan, pipe), Some(Every::WorkTile));
+    match place.holds {
+        Holds::Slots(pipe) => slots(plan, place, every(plan, pipe)),
+        Holds::Staging => staging(plan, place),
+        Holds::Full(pipe) if ahead(pipe) => barriers("full, of what is loaded ahead,"),
+        Holds::Full(_) => barriers("full"),
+        Holds::Empty(pipe) if ahead(pipe) => barriers("empty, of what is loaded ahead,"),
+        Holds::Empty(_) => barriers("empty"),
+        Holds::Turns => barriers("turn"),
+        Holds::Fold(number) => whole(Use::Scratch, format!("values of fold {number}")),
+        Holds::Sums(number) => {
+            let output = plan.combinings().nth(number);
+            let name = output.map_or("sums", |combining| &combining.operand);
+            sets(place, Use::Scratch, |set| match place.count {
+                1 => format!("parts of {name}"),
+                _ => format!("parts of {name}, consumer {set}"),
+            })
+        }
+    }
+}
+
+/// What a slot of the pipe of that number is filled for; none where warps have no roles.
+fn every(plan: &Plan, pipe: usize) -> Option<Every> {
+    let pipe = plan.roles.as_ref()?.pipes.get(pipe)?;
+    Some(pipe.every)
+}
+
+/// A region for each slot or set of a place.
+fn sets(place: &Place, purpose: Use, name: impl Fn(u32) -> String) -> Vec<Region> {
+    let region = |number: u32| Region {
+        offset_bytes: place.of(number),
+        bytes: place.each,
+        purpose,
+        name: name(number),
+        slot: None,
+    };
+    (0..place.count).map(region).collect()
+}
+
+/// Tiles in the slots of a pipe.
+fn slots(plan: &Plan, place: &Place, every: Option<Every>) -> Vec<Region> {
+    let (purpose, word) = match every {
+        None => (Use::Ring, "stage"),
+        Some(Every::Trip) => (Use::Ring, "slot"),
+        Some(Every::WorkTile) => (Use::EpilogueLoads, "ahead"),
+    };
+    let own = plan.smem.iter().filter(|tile| tile.within == place.holds);
+    let of_tile = |tile: &SmemTile| {
         let name = plan.tile_name(&tile.operand, tile.plane);
-        let region = |slot: u32| Region {
-            offset_bytes: slot * apart + tile.offset_bytes,
-            bytes: tile.size_bytes,
+        let (start, bytes) = (tile.offset_bytes, tile.size_bytes);
+        let region = move |slot: u32| Region {
+            offset_bytes: place.of(slot) + start,
+            bytes,
             purpose,
             name: format!("{word} {slot} {name}"),
             slot: (purpose == Use::Ring).then_some(slot),
         };
-        (0..stages).map(region).collect()
+        (0..place.count).map(region)
     };
-    plan.smem.iter().flat_map(of_tile).collect()
+    own.flat_map(of_tile).collect()
 }
 
-fn staging(plan: &Plan, roles: &Roles, regions: &mut Vec<Region>) {
-    let (Some(store), Some(tile)) = (&roles.store, plan.output_tile()) else {
-        return;
+/// The buffers of each consumer.
+fn staging(plan: &Plan, place: &Place) -> Vec<Region> {
+    let Some((roles, store)) =
+        (plan.roles.as_ref()).and_then(|roles| Some((roles, roles.store.as_ref()?)))
+    else {
+        return Vec::new();
     };
+    let buffers = (roles.staging.buffers as u32).max(1);
     let each = store.box_bytes() as u32;
-    let buffers = roles.staging.buffers as u32;
-    let warpgroups = tile.size_bytes * roles.staging_sets() / (each * buffers).max(1);
-    for warpgroup in 0..warpgroups {
-        for buffer in 0..buffers {
-            regions.push(Region {
-                offset_bytes: roles.staging.offset_bytes + (warpgroup * buffers + buffer) * each,
-                bytes: each,
-                purpose: Use::Staging,
-                name: format!("staging of consumer {warpgroup}, buffer {buffer}"),
-                slot: None,
-            });
-        }
-    }
-}
-
-fn scratch(plan: &Plan, regions: &mut Vec<Region>) {
-    let folds = plan.folds().enumerate();
-    let folds = folds.filter_map(|(number, fold)| {
-        let scratch = fold.scratch.as_ref()?;
-        Some((scratch, 1, format!("values of fold {number}")))
-    });
-    let sets = plan.roles.as_ref().map_or(1, Roles::staging_sets);
-    let sums = plan.in_order();
-    let sums = sums.map(|(name, sums)| (&sums.scratch, sets, format!("parts of {name}")));
-    for (scratch, sets, name) in folds.chain(sums) {
-        let all = (0..sets).filter(|_| scratch.size_bytes > 0);
-        regions.extend(all.map(|set| Region {
-            offset_bytes: scratch.offset_bytes + set * scratch.size_bytes,
-            bytes: scratch.size_bytes,
-            purpose: Use::Scratch,
-            name: match sets {
-                1 => name.clone(),
-                _ => format!("{name}, consumer {set}"),
-            },
-            slot: None,
-        }));
-    }
-}
-
-fn barriers(roles: &Roles, regions: &mut Vec<Region>) {
-    let mut add = |offset_bytes: u32, count: u32, name: &str| {
-        regions.push(Region {
-            offset_bytes,
-            bytes: count * BARRIER_BYTES,
-            purpose: Use::Barriers,
-            name: format!("{count} {name} barriers"),
-            slot: None,
-        });
+    let count = (place.end() - place.at) / each.max(1);
+    let all = Place {
+        each,
+        count,
+        ..*place
     };
-    for LoadPipe { every, ring, .. } in &roles.pipes {
-        match every {
-            Every::Trip => {
-                add(ring.full_at(), ring.stages, "full");
-                add(ring.empty_at(), ring.stages, "empty");
-            }
-            Every::WorkTile => {
-                let name = "full and empty, of what is loaded ahead,";
-                add(ring.full_at(), 2 * ring.stages, name);
-            }
-        }
-    }
-    if let Some(at) = roles.turns_at {
-        add(at, roles.consumers, "turn");
-    }
+    sets(&all, Use::Staging, |number| {
+        let (consumer, buffer) = (number / buffers, number % buffers);
+        format!("staging of consumer {consumer}, buffer {buffer}")
+    })
 }

@@ -49,7 +49,7 @@ fn maps_cover_shared_memory_in_order() {
         let used = map.iter().filter(|region| region.purpose != Use::Unused);
         assert_eq!(
             used.map(|region| region.bytes).sum::<u32>(),
-            plan.smem_bytes
+            plan.arena.bytes()
         );
         assert!(map.iter().all(|region| region.purpose != Use::Gap));
     }

@@ -50,7 +50,7 @@ impl Builder {
             params: params(plan),
             threads: plan.cta_threads(),
             min_ctas_per_sm: plan.min_ctas_per_sm,
-            smem_bytes: plan.smem_bytes,
+            smem_bytes: plan.arena.bytes(),
             smem_align_bytes: smem_align(plan.arch),
             vars: Vec::new(),
             files: Vec::new(),

@@ -27,6 +27,7 @@ use crate::ir::thread::expr::{add, eq, int, le, long, mul, rem, select, sub};
 use crate::ir::thread::program::{Arg, Expr, IntType, Program, Stmt, VarId};
 use crate::ir::tile::{Kernel, Op, Place, Start, Team, TileId, View};
 use crate::plan::copies::partition::{self, Partition};
+use crate::plan::data::arena::Holds;
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::SmemTile;
 use crate::plan::work_tiles::SUMMED;
@@ -259,7 +260,8 @@ impl<'p> Lowering<'p> {
     }
 
     fn next_buffer(&self, state: VarId) -> Stmt {
-        let stage = i64::from(self.plan.stage_bytes);
+        let stages = self.plan.arena.find(Holds::Slots(0));
+        let stage = stages.map_or(0, |stages| i64::from(stages.each));
         let last = stage * (i64::from(self.plan.stages) - 1);
         let next = add(Expr::Var(state), int(stage));
         Stmt::Assign(state, select(le(int(last), Expr::Var(state)), int(0), next))

@@ -58,7 +58,7 @@ pub fn artifact(
         resources: Resources {
             registers: report.map(|report| report.registers),
             static_smem_bytes: 0,
-            dynamic_smem_bytes: plan.smem_bytes,
+            dynamic_smem_bytes: plan.arena.bytes(),
             spill_bytes: report.map(|report| report.spill_load_bytes + report.spill_store_bytes),
         },
         traits: Some(traits::of(plan)),
@@ -241,7 +241,7 @@ fn launch(plan: &Plan, program: &Program) -> std::result::Result<LaunchAbi, Stri
             ctas => Some([ctas, 1, 1]),
         },
         programmatic: plan.launch == spec::LaunchKind::Programmatic,
-        dynamic_smem_bytes: plan.smem_bytes.into(),
+        dynamic_smem_bytes: plan.arena.bytes().into(),
     })
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::plan::data::arena::Arena;
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::Rows;
 use crate::plan::work_tiles::{COLUMNS, Fate, SUMMED, Source, Work, WorkAxis};
@@ -33,8 +34,7 @@ pub(super) fn undecided(point: &Point, threads: u32) -> Plan {
         stages: 0,
         work: one_tile_each(spec),
         smem: Vec::new(),
-        stage_bytes: 0,
-        smem_bytes: 0,
+        arena: Arena::default(),
         steps: Vec::new(),
         rows: Rows::Held,
         roles: None,

@@ -1,12 +1,13 @@
 //! NVIDIA's assembler: where it is, what it says of a kernel, and which of that is not acceptable.
 //!
 //! Comes in: PTX text and an architecture. Goes out: a [`PtxasReport`] of resources and warnings,
-//! and the cubin. The tool is what `TILEWRIGHT_PTXAS` names, else the one on the `PATH`, else the
-//! one in `CUDA_HOME/bin`, else the one that pip installed beside the program, which has it as a
-//! dependency; else the one that `ci/setup.sh` put into the repository that this program was built
-//! in: `.tools/bin/ptxas` in a folder above the program's own file, or in the repository itself
-//! where the program was moved since, as `cargo install` does. These have to be of the program's
-//! owner. No other place is searched: a working folder has no say in what runs.
+//! and the cubin. The tool is what `TILEWRIGHT_PTXAS` names, else the one that `ci/setup.sh` put
+//! into the repository that this program was built in: `.tools/bin/ptxas` in a folder above the
+//! program's own file, or in the repository itself where the program was moved since, as
+//! `cargo install` does; else the one on the `PATH`, else the one in `CUDA_HOME/bin`, else the one
+//! that pip installed beside the program, which has it as a dependency. Those of set-up and pip
+//! have to be of the program's owner. No other place is searched: a working folder has no say in
+//! what runs.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -72,11 +73,15 @@ pub struct PtxasReport {
 
 /// The assembler's path, if there is one.
 pub fn find() -> Option<PathBuf> {
-    let named = search(|variable| env::var_os(variable));
-    named.or_else(|| {
-        let program = env::current_exe().ok()?;
-        of_environment(&program).or_else(|| set_up(&program, built_in()))
-    })
+    if let Some(named) = env::var_os(VARIABLE).filter(|value| !value.is_empty()) {
+        return Some(PathBuf::from(named));
+    }
+    let program = env::current_exe().ok();
+    let program = program.as_deref();
+    program
+        .and_then(|program| set_up(program, built_in()))
+        .or_else(|| search(|variable| env::var_os(variable)))
+        .or_else(|| program.and_then(of_environment))
 }
 
 /// The repository that this program was built in, as its compiler saw it; nothing may be there any
@@ -91,6 +96,14 @@ pub fn built_in() -> &'static Path {
 /// # Errors
 /// [`Error::Tool`] when none is found where one is required, or there is none at the path.
 pub fn chosen(word: &OsStr) -> Result<Option<PathBuf>> {
+    let named = env::var_os(VARIABLE).map(PathBuf::from);
+    let named = named.filter(|path| word != "never" && !path.as_os_str().is_empty());
+    if let Some(path) = named.filter(|path| !path.exists()) {
+        return Err(tool(format!(
+            "{VARIABLE} is {}, and nothing is there: name a ptxas by it, or unset it",
+            path.display()
+        )));
+    }
     match word.to_str() {
         Some("required") => find().map(Some).ok_or_else(none),
         Some("if-found") => Ok(find()),
@@ -102,17 +115,13 @@ pub fn chosen(word: &OsStr) -> Result<Option<PathBuf>> {
     }
 }
 
-/// The first place in the order of search, among those that the variables name.
+/// The first place in the order of search, among those that every tool of CUDA is looked for at.
 fn search(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    let named = variable(VARIABLE).filter(|value| !value.is_empty());
     let in_home = |home: OsString| {
         let path = Path::new(&home).join("bin/ptxas");
         path.is_file().then_some(path)
     };
-    named
-        .map(PathBuf::from)
-        .or_else(|| on_path(variable("PATH").as_deref()))
-        .or_else(|| variable("CUDA_HOME").and_then(in_home))
+    on_path(variable("PATH").as_deref()).or_else(|| variable("CUDA_HOME").and_then(in_home))
 }
 
 /// What set-up put into a folder above a program, or into the repository that it was built in, of
@@ -431,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tool_is_named_or_on_the_path_or_in_cuda_home() {
+    fn the_tool_is_on_the_path_or_in_cuda_home() {
         let folder = tempfile::tempdir().unwrap();
         let (bin, home) = (folder.path().join("path"), folder.path().join("home"));
         for tools in [&bin, &home.join("bin")] {
@@ -439,22 +448,17 @@ mod tests {
             fs::write(tools.join("ptxas"), "").unwrap();
         }
         let empty = folder.path().as_os_str();
-        let found = |named: &str, path: &OsStr, home: &OsStr| {
+        let found = |path: &OsStr, home: &OsStr| {
             search(|variable| match variable {
-                VARIABLE => Some(named.into()),
                 "PATH" => Some(path.into()),
                 "CUDA_HOME" => Some(home.into()),
                 _ => None,
             })
         };
         let (bin, home) = (bin.as_os_str(), home.as_os_str());
-        assert_eq!(found("/a/tool", bin, home), Some("/a/tool".into()));
-        assert_eq!(found("", bin, home), Some(Path::new(bin).join("ptxas")));
-        assert_eq!(
-            found("", empty, home),
-            Some(Path::new(home).join("bin/ptxas"))
-        );
-        assert_eq!(found("", empty, empty), None);
+        assert_eq!(found(bin, home), Some(Path::new(bin).join("ptxas")));
+        assert_eq!(found(empty, home), Some(Path::new(home).join("bin/ptxas")));
+        assert_eq!(found(empty, empty), None);
         assert_eq!(search(|_| None), None);
     }
 

@@ -224,6 +224,17 @@ def test_none_is_no_tensor(norm):
         norm(x, None, g, eps)
 
 
+def test_tensors_of_several_devices_are_refused(norm):
+    x, r, g, eps = rows()
+    for at in range(3):
+        tensors = [x, r, g]
+        tensors[at] = tensors[at].to("meta")
+        with pytest.raises(tilewright.Error, match="is on 'meta'.*move all to one device"):
+            norm(*tensors, eps)
+    made = norm(*(one.to("meta") for one in (x, r, g)), eps)
+    assert made.is_meta and made.shape == x.shape
+
+
 def test_a_spec_s_own_name_is_one_function(bundle):
     # It is the word of several functions too.
     assert len({one.function for one in bundle.kernels if one.word == "gemm"}) > 1

@@ -143,6 +143,9 @@ class Operator:
         missing = [f"`{name}`: None is no tensor" for name, one in tensors.items() if one is None]
         if missing:
             raise Error("; ".join(missing))
+        if is_fake:
+            # PyTorch asks for what comes back of a call as soon as one tensor is on `meta`.
+            _check_devices(tensors)
         shapes = {name: tensor.shape for name, tensor in tensors.items()}
         wrong = signature.wrong_axes(shapes)
         if wrong:
@@ -250,6 +253,14 @@ def operator(
             known._reopened(bundle)
             _made[name] = (bundle, known)
     return known
+
+
+def _check_devices(tensors: Dict[str, torch.Tensor]) -> None:
+    """Refuses tensors of several devices."""
+    devices = {name: str(tensor.device) for name, tensor in tensors.items()}
+    if len(set(devices.values())) > 1:
+        told = ", ".join(f"`{name}` is on {device!r}" for name, device in devices.items())
+        raise Error(f"{told}: move all to one device")
 
 
 def _schema(signature: Signature) -> str:

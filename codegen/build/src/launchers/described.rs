@@ -92,7 +92,7 @@ pub(super) fn operand(operand: &Operand, kernels: &[&Kernel]) -> String {
     };
     let layouts = layouts.join("` or `");
     let over = operand.over.as_ref().map_or_else(String::new, |input| {
-        format!(" It may take the place of `{input}`.")
+        format!(" It may take the place of `{input}`, which is `In::in_place()` then.")
     });
     format!("{what}: `{name}`, {dtype}{together}, `{layouts}`{first}.{over}")
 }

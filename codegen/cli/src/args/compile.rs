@@ -105,7 +105,8 @@ pub struct Show {
 /// Which points of a tuning space.
 #[derive(Debug, Args)]
 pub struct Points {
-    /// The point of this id, of the id's part after `@`, or of its hash [default: the first]
+    /// The point of this id, of the id's part after `@`, or of its hash [default: the first that
+    /// has a kernel]
     #[arg(long, value_name = "ID")]
     pub point: Option<String>,
     /// Every point of the tuning space

@@ -151,13 +151,15 @@ fn uncovered(artifacts: &[Artifact], required: Option<&str>) -> Result<Vec<Strin
     let lines: Vec<String> = found.iter().map(ToString::to_string).collect();
     if is_required {
         return Err(Failure::Rejected(format!(
-            "{}\nadd for each a spec that assumes nothing, or leave --require-last-resort out",
+            "{}\nadd for each a spec that assumes nothing, which names every stride of every \
+             operand, as (m,k):(lda,sa), and folds rows in many passes, or leave \
+             --require-last-resort out",
             lines.join("\n")
         )));
     }
     let notes = lines.iter().map(|line| format!("note: {line}"));
     let out = "note: other problems are refused at run time; a spec of the same formula takes them \
-               that names every stride of every operand, (m,k):(lda,sa) and (n):(sg), and whose \
+               that names every stride of every operand, as (m,k):(lda,sa), and whose \
                rows are folded in many passes";
     Ok(notes.chain([out.to_owned()]).collect())
 }

@@ -1,38 +1,89 @@
 //! What bounds the run of a pipeline, in a sentence.
 
-use tilewright_codegen::certify::timeline::Costs;
+use tilewright_codegen::certify::timeline::{Steady, Timeline};
 
-/// What takes longest of a k tile, by the model's clock: products, or the loads of what they need.
-pub fn bound(costs: &Costs) -> String {
-    let loads = costs.slot_bytes / costs.l2_bytes_per_cycle.max(1);
-    sentence(costs.k_tile_cycles, loads)
+/// What takes longest of a k tile, by the model's clock: products, the loads of what they need, or
+/// where neither fills the time, how long a slot is on its way, or what threads do.
+pub fn bound(timeline: &Timeline) -> String {
+    let costs = &timeline.costs;
+    let lanes = timeline.lanes.iter();
+    let slots = lanes.filter(|lane| lane.name.starts_with("slot ")).count();
+    let units = [costs.k_tile_cycles, costs.k_tile_loads()];
+    sentence(units, slots, timeline.steady)
 }
 
-fn sentence(products: u64, loads: u64) -> String {
+/// Of products and loads of a k tile, a ring of so many slots, and a long main loop.
+fn sentence([products, loads]: [u64; 2], slots: usize, steady: Steady) -> String {
+    let (busy, all) = (products.max(loads), steady.k_tile_cycles);
     // Within a tenth they are alike.
-    let what = if loads * 10 > products * 11 {
-        "Bound by loads"
-    } else if products * 10 > loads * 11 {
-        "Bound by the tensor cores"
-    } else {
-        "Bound by the tensor cores and by loads alike"
+    if all * 10 <= busy * 11 {
+        let what = if loads * 10 > products * 11 {
+            "loads"
+        } else if products * 10 > loads * 11 {
+            "the tensor cores"
+        } else {
+            "the tensor cores and by loads alike"
+        };
+        return format!(
+            "Bound by {what}: a k tile takes {products} cycles of products and {loads} of loads."
+        );
+    }
+    let (what, why) = match 2 * steady.wait_cycles > all - busy {
+        true => {
+            let noun = if slots == 1 { "slot is" } else { "slots are" };
+            let enough = steady.enough_slots;
+            let why = format!(", as {slots} {noun} too few to hide it: {enough} would do");
+            ("the latency of loads", why)
+        }
+        false => ("what threads do between products", String::new()),
     };
-    format!("{what}: a k tile takes {products} cycles of products and {loads} of loads.")
+    format!(
+        "Bound by {what}: a k tile takes {all} cycles, {products} of products and {loads} of \
+         loads{why}."
+    )
 }
 
 #[cfg(test)]
 mod tests {
-    use super::sentence;
+    use super::{Steady, sentence};
+
+    fn said(units: [u64; 2], slots: usize, [all, waits]: [u64; 2]) -> String {
+        let steady = Steady {
+            k_tile_cycles: all,
+            wait_cycles: waits,
+            enough_slots: 4,
+        };
+        sentence(units, slots, steady)
+    }
 
     #[test]
     fn what_takes_longest_bounds_it() {
-        for (products, loads, said) in [
-            (512, 256, "Bound by the tensor cores:"),
-            (512, 500, "Bound by the tensor cores and by loads alike:"),
-            (512, 564, "Bound by loads:"),
+        for (units, begins) in [
+            ([512, 256], "Bound by the tensor cores:"),
+            ([512, 500], "Bound by the tensor cores and by loads alike:"),
+            ([512, 564], "Bound by loads:"),
         ] {
-            let sentence = sentence(products, loads);
-            assert!(sentence.starts_with(said), "{sentence}");
+            let said = said(units, 4, [563, 20]);
+            assert!(said.starts_with(begins), "{said}");
         }
+    }
+
+    #[test]
+    fn a_ring_that_is_too_short_bounds_it() {
+        assert_eq!(
+            said([1024, 768], 2, [2000, 900]),
+            "Bound by the latency of loads: a k tile takes 2000 cycles, 1024 of products and 768 \
+             of loads, as 2 slots are too few to hide it: 4 would do."
+        );
+        assert!(said([512, 512], 1, [2000, 1400]).contains("as 1 slot is too few"));
+    }
+
+    #[test]
+    fn what_threads_compute_bounds_it() {
+        let said = said([512, 256], 4, [900, 10]);
+        assert!(
+            said.starts_with("Bound by what threads do between products: a k tile takes 900"),
+            "{said}"
+        );
     }
 }

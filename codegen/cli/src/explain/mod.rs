@@ -136,7 +136,7 @@ pub fn explain(file: &SpecFile, point: &Point, lengths: Lengths) -> Result<Expla
         does: timeline.is_none().then(|| tile.to_string()),
         timeline,
         smem: regions(&plan),
-        smem_bytes: plan.smem_bytes,
+        smem_bytes: plan.arena.bytes(),
         occupancy: occupancy(&plan, registers),
         no_registers,
         certificate,

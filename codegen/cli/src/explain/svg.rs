@@ -68,7 +68,7 @@ pub fn render(explained: &Explained) -> String {
     page.words("note", &explained.operands.join("; "));
     let mut said = explained.computes.formula.join("; ");
     if let Some(timeline) = &explained.timeline {
-        let bound = bound(&timeline.costs);
+        let bound = bound(timeline);
         page.words("note", &bound);
         page.timeline(timeline);
         said = format!("{said}. {} {bound}", run(timeline));

@@ -113,7 +113,7 @@ fn lanes(timeline: &Timeline) -> String {
             timeline.cycles
         );
     }
-    let _ = writeln!(text, "{}\n", wrapped(&bound(&timeline.costs)));
+    let _ = writeln!(text, "{}\n", wrapped(&bound(timeline)));
     if let Some(overlap) = overlap(timeline) {
         let _ = writeln!(text, "{}\n", wrapped(&overlap));
     }

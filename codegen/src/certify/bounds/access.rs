@@ -7,7 +7,7 @@
 
 use super::launch::{access_bytes, in_scratch};
 use super::poly::{Mono, Poly};
-use super::prove::{Effort, ORDINARY, PATIENT};
+use super::prove::{ORDINARY, PATIENT};
 use super::terms::{Cond, Known, Term};
 use crate::atoms::model::{Atom, Space};
 use crate::ir::thread::program::{Address, Arg, Base, ParamId};
@@ -84,9 +84,9 @@ impl Limits<'_> {
                 let first = offset.plus_constant(distance);
                 let left = all.plus(-1, &first).plus_constant(-bytes);
                 let first_byte = "its first byte in scratch memory";
-                shown(known, PATIENT, &first, first_byte)?;
+                natural(known, &first, first_byte)?;
                 let behind = "what scratch memory has behind it";
-                shown(known, PATIENT, &left, behind)?;
+                natural(known, &left, behind)?;
             }
             return Ok(Proof::Scratch);
         }
@@ -256,12 +256,12 @@ impl Known<'_> {
     }
 }
 
+/// Shows that something is not negative; what does not show at once is looked at for longer.
 pub(super) fn natural(known: &mut Known<'_>, goal: &Poly, what: &str) -> Result<(), String> {
-    shown(known, ORDINARY, goal, what)
-}
-
-fn shown(known: &mut Known<'_>, effort: Effort, goal: &Poly, what: &str) -> Result<(), String> {
-    match known.proves(goal, effort) {
+    match [ORDINARY, PATIENT]
+        .into_iter()
+        .any(|effort| known.proves(goal, effort))
+    {
         true => Ok(()),
         false => Err(format!("{what} may be negative: {}", known.text(goal))),
     }

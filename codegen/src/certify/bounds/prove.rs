@@ -19,7 +19,7 @@ pub(super) struct Effort {
     all: usize,
 }
 
-/// Enough for a coordinate, which the test before it bounds.
+/// Enough for most coordinates, which the test before them bounds.
 pub(super) const ORDINARY: Effort = Effort {
     each: 40,
     last: 0,

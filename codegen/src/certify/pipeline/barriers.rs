@@ -57,7 +57,7 @@ impl Shared {
         let slots = pipe.slots as usize;
         let [full, empty] = match pipe.full {
             Full::Bytes(ring) => [ring.full_arrivals, ring.empty_arrivals],
-            Full::Arrivals(_) => [1, 0],
+            Full::Arrivals => [1, 0],
             Full::Group(_) | Full::Flag => [0, 0],
         };
         let all = |count: u32| vec![vec![Barrier::new(count); slots]; ctas];

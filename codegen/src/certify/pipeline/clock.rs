@@ -14,7 +14,7 @@ use record::Recorded;
 use super::barriers::{Barrier, Outcome};
 use super::unroll::Step;
 use super::{Machine, alike};
-use crate::certify::timeline::{Activity, Costs, Span, Timeline};
+use crate::certify::timeline::{Activity, Costs, Span, Steady, Timeline};
 use crate::ir::tile::{End, Engine, Every, Full, Kernel, Op, PipeId, Slice, Sync, Team, View};
 use crate::plan::data::model::Plan;
 use crate::plan::data::warp_roles::Roles;
@@ -62,8 +62,61 @@ struct Clock<'k> {
     recorded: Recorded,
 }
 
+/// Times that the ring goes around until what a k tile takes is measured.
+const BEFORE: u32 = 2;
+/// Times that it goes around while that is measured.
+const MEASURED: u32 = 2;
+
 /// The run of that many output tiles for each CTA, each of so many k tiles.
 pub(in crate::certify) fn timeline<'k>(
+    plan: &'k Plan,
+    roles: &'k Roles,
+    kernel: &'k Kernel,
+    lengths: [u32; 2],
+) -> Result<Timeline, String> {
+    let slots = plan.stages;
+    let tiles = roles.consumers / roles.consumers_of_a_tile();
+    let long = run(
+        plan,
+        roles,
+        kernel,
+        [tiles, (BEFORE + MEASURED) * slots + 1],
+    )?;
+    let mut timeline = run(plan, roles, kernel, lengths)?;
+    timeline.steady = steady(&long, MEASURED * slots, [slots, roles.in_flight]);
+    Ok(timeline)
+}
+
+/// What the last so many k tiles of a long run take, each; of a ring of so many slots, so many of
+/// which products in flight read.
+fn steady(long: &Timeline, k_tiles: u32, [slots, in_flight]: [u32; 2]) -> Steady {
+    let lanes = long.lanes.iter();
+    let consumer = lanes.filter(|lane| lane.name == "consumer 0");
+    let spans = consumer.flat_map(|lane| &lane.spans);
+    let own = spans.filter(|span| span.tile == 0);
+    let begins = |k_tile: u32| {
+        let is =
+            move |span: &&Span| span.activity == Activity::Multiply && span.k_tile == Some(k_tile);
+        own.clone().find(is).map_or(0, |span| span.from)
+    };
+    let last = long.k_tiles.saturating_sub(1);
+    let [from, to] = [last.saturating_sub(k_tiles), last].map(begins);
+    let waits = own.clone().filter(|span| span.activity == Activity::Await);
+    let waits = waits.map(|span| span.to.min(to).saturating_sub(span.from.max(from)));
+    let each = u64::from(k_tiles.max(1));
+    let k_tile_cycles = to.saturating_sub(from) / each;
+    // From the request of a slot to the next request of it, but for what products keep it longer.
+    let on_its_way = k_tile_cycles * u64::from(slots.saturating_sub(in_flight));
+    let hidden = long.costs.k_tile_bound() * 11;
+    let enough = u64::from(in_flight) + (on_its_way * 10).div_ceil(hidden.max(1));
+    Steady {
+        k_tile_cycles,
+        wait_cycles: waits.sum::<u64>() / each,
+        enough_slots: enough,
+    }
+}
+
+fn run<'k>(
     plan: &'k Plan,
     roles: &'k Roles,
     kernel: &'k Kernel,
@@ -96,7 +149,7 @@ pub(in crate::certify) fn timeline<'k>(
         machine,
         roles,
         ring,
-        turn: find(|full| matches!(full, Full::Arrivals(_))),
+        turn: find(|full| matches!(full, Full::Arrivals)),
     };
     clock.run()?;
     let ends = clock.clocks.iter().map(|one| one.now);
@@ -111,6 +164,7 @@ pub(in crate::certify) fn timeline<'k>(
         k_tiles,
         cycles,
         multiply_cycles: record::multiply_cycles(&lanes),
+        steady: Steady::default(),
         lanes,
     })
 }

@@ -116,7 +116,7 @@ impl<'k> Machine<'k> {
                 self.agents[at].own.finish(id, left);
                 self.agents[at].own.meet();
             }
-            Full::Group(Engine::Copies) | Full::Arrivals(_) | Full::Flag => {
+            Full::Group(Engine::Copies) | Full::Arrivals | Full::Flag => {
                 return Err(self.strange(id, "is not asked for empty slots"));
             }
         }
@@ -135,7 +135,7 @@ impl<'k> Machine<'k> {
                 self.agents[at].own.meet();
                 Ok(())
             }
-            Full::Arrivals(_) => {
+            Full::Arrivals => {
                 let next = (self.agents[at].number + 1) % self.slots(id);
                 let agent = &mut self.agents[at];
                 let [passed, taken] = &mut agent.places[id.0];
@@ -164,7 +164,7 @@ impl<'k> Machine<'k> {
                 }
                 Ok(outcome)
             }
-            Full::Arrivals(_) => self.take_turn(at, id),
+            Full::Arrivals => self.take_turn(at, id),
             // A CTA waits only for those before it in the grid, which raise their flags before they
             // wait for anybody: no wait for a slot can depend on it.
             Full::Flag => {
@@ -193,7 +193,7 @@ impl<'k> Machine<'k> {
                 self.agents[at].own.retire(id, tiles);
                 Ok(Outcome::Done)
             }
-            Full::Arrivals(_) | Full::Flag => Err(self.strange(id, "is never empty")),
+            Full::Arrivals | Full::Flag => Err(self.strange(id, "is never empty")),
         }
     }
 
@@ -331,7 +331,7 @@ impl<'k> Machine<'k> {
     pub(super) fn ring(&self, id: PipeId) -> Result<Ring, String> {
         match self.full(id)? {
             Full::Bytes(ring) => Ok(ring),
-            Full::Arrivals(_) | Full::Flag | Full::Group(_) => {
+            Full::Arrivals | Full::Flag | Full::Group(_) => {
                 Err(self.strange(id, "has no slots of bytes"))
             }
         }

@@ -118,9 +118,8 @@ pub enum Full {
     /// An mbarrier has its arrivals, and the bytes that were announced; another one counts those
     /// who are done with the slot.
     Bytes(Ring),
-    /// An mbarrier has one arrival; they begin at that byte of shared memory, one for each member
-    /// of the team that waits.
-    Arrivals(u32),
+    /// An mbarrier has one arrival: there is one for each member of the team that waits.
+    Arrivals,
     /// The group of asynchronous work is done, which its own threads wait for.
     Group(Engine),
     /// A flag in scratch memory is raised: there is one slot for each CTA, which it fills.

@@ -354,7 +354,7 @@ impl fmt::Display for Pipe {
         write!(f, "emptied by {empty}, full by ")?;
         match self.full {
             Full::Bytes(ring) => write!(f, "{} bytes", ring.bytes)?,
-            Full::Arrivals(_) => f.write_str("an arrival")?,
+            Full::Arrivals => f.write_str("an arrival")?,
             Full::Flag => f.write_str("a flag")?,
             Full::Group(Engine::Copies) => f.write_str("a group of copies")?,
             Full::Group(Engine::Products) => f.write_str("a group of products")?,

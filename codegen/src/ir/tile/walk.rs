@@ -85,7 +85,7 @@ impl Kernel {
     pub fn engine(&self, pipe: PipeId) -> Option<Engine> {
         match self.pipe(pipe)?.full {
             Full::Group(engine) => Some(engine),
-            Full::Bytes(_) | Full::Arrivals(_) | Full::Flag => None,
+            Full::Bytes(_) | Full::Arrivals | Full::Flag => None,
         }
     }
 }

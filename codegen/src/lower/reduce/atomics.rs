@@ -87,13 +87,13 @@ impl<'p> Lowering<'p> {
         let results: Vec<Reg> = done.iter().map(|(_, result)| *result).collect();
         self.across_lanes(&mut folding, lane_masks(combining.lanes), &results)?;
         let mut out = folding.out;
-        if let Some(sums) = sums {
+        if sums.is_some() {
             let step = self.step_of(by)?;
             let parts = done
                 .iter()
                 .map(|(number, result)| (elements[*number], *result));
             let parts: Vec<Value> = parts.collect();
-            out.extend(self.hand_parts((sums, step), held, &parts)?);
+            out.extend(self.hand_parts((combining, step), held, &parts)?);
             return Ok(out);
         }
         for share in shares_of(&done, elements.len()) {

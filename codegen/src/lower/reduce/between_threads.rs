@@ -11,6 +11,7 @@ use crate::ir::thread::expr::{add, div, int, le, mul, rem};
 use crate::ir::thread::program::{Address, Arg, Base, Expr, Reg, Stmt};
 use crate::lower::reduce::fold::Folding;
 use crate::lower::{Lowering, bug, call};
+use crate::plan::data::arena::Holds;
 use crate::plan::data::folds::{Scratch, Spread};
 
 /// Lanes of a warp.
@@ -48,7 +49,7 @@ impl Lowering<'_> {
     pub(in crate::lower) fn across_warps(
         &mut self,
         folding: &mut Folding<'_>,
-        scratch: &Scratch,
+        (number, scratch): (usize, &Scratch),
         spread: Spread,
         results: &[Reg],
     ) -> Result<()> {
@@ -58,10 +59,11 @@ impl Lowering<'_> {
         let warp = self.builder.hoist("warp", div(tid, int(LANES)));
         let warps = i64::from(plan.threads) / LANES;
         let [rows, step, count] = [spread.rows_of_a_warp(), spread.warp_step(), spread.warps()];
+        let values = i64::from(self.lies(Holds::Fold(number))?.at);
         let place = |row: usize, warp: Expr, lane: Expr| {
             let first = add(mul(warp, int(rows)), rem(lane, int(rows)));
             let first = mul(first, int(VALUE_BYTES));
-            let imm = i64::from(scratch.offset_bytes) + row as i64 * warps * rows * VALUE_BYTES;
+            let imm = values + row as i64 * warps * rows * VALUE_BYTES;
             (first, imm)
         };
         // Lanes that have the same value write it once.
@@ -124,7 +126,8 @@ impl Lowering<'_> {
         let lane = self.builder.hoist("lane", rem(tid.clone(), int(LANES)));
         let warp = self.builder.hoist("warp", div(tid, int(LANES)));
         let warps = spread.warps();
-        let imm = |row: usize| i64::from(scratch.offset_bytes) + row as i64 * warps * VALUE_BYTES;
+        let values = i64::from(self.lies(Holds::Fold(number))?.at);
+        let imm = |row: usize| values + row as i64 * warps * VALUE_BYTES;
         // Nobody writes before all CTAs of the cluster have begun.
         if number == 0 {
             folding.out.extend(self.meet_cluster()?);

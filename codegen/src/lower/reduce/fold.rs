@@ -69,7 +69,9 @@ impl<'p> Lowering<'p> {
             Some(scratch) if plan.work.shared_by > 1 => {
                 self.across_ctas(&mut folding, (number, scratch), spread, &results)?;
             }
-            Some(scratch) => self.across_warps(&mut folding, scratch, spread, &results)?,
+            Some(scratch) => {
+                self.across_warps(&mut folding, (number, scratch), spread, &results)?;
+            }
             None => {}
         }
         Ok(folding.out)

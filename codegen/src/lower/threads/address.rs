@@ -336,10 +336,11 @@ pub(in crate::lower) fn smem_address(
     let bytes = i64::from(tile.dtype.bytes());
     let (run_time, constant) = swizzled_offset(builder, plan, tile, part, value);
     let run_time = builder.hoist("smem_offset", mul(run_time, int(bytes)));
-    let mut imm = constant * bytes + i64::from(tile.offset_bytes);
+    let mut imm = constant * bytes + i64::from(plan.start_of(tile));
     let offset = match stage {
         Stage::Fixed(number) => {
-            imm += i64::from(number) * i64::from(plan.stage_bytes);
+            let slots = plan.arena.find(tile.within);
+            imm += i64::from(number) * slots.map_or(0, |slots| i64::from(slots.each));
             run_time
         }
         Stage::Turn => run_time,

@@ -194,7 +194,7 @@ impl Lowering<'_> {
             };
             cursors.insert(PipeId(number), begin);
         }
-        let turns = self.roles_of()?.turns_at.is_some();
+        let turns = self.roles_of()?.takes_turns();
         let turn = if turns && team == Team::Consumers {
             let first = eq(self.role()?.warpgroup.clone(), int(0));
             let start = select(first, int(1), int(0));

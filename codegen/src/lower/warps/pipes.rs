@@ -6,6 +6,8 @@ use crate::ir::thread::expr::{int, le, sub};
 use crate::ir::thread::program::{Arg, Expr, Special, Stmt};
 use crate::ir::tile::{End, Engine, Full, Pipe, PipeId, Sync, Trips};
 use crate::lower::{Lowering, bug};
+use crate::plan::data::arena::{Holds, Place};
+use crate::plan::data::warp_roles::Ring;
 
 /// CTAs at the end of a grid that let the next kernel be launched: as many as GPUs run at a time.
 const LAST_CTAS: i64 = 1024;
@@ -49,6 +51,26 @@ impl<'p> Lowering<'p> {
         pipe.ok_or_else(|| bug(self.plan, format!("there is no pipe {}", id.0)))
     }
 
+    /// Where something lies in shared memory.
+    pub(in crate::lower) fn lies(&self, holds: Holds) -> Result<&'p Place> {
+        let place = self.plan.arena.find(holds);
+        place.ok_or_else(|| bug(self.plan, format!("no place in shared memory for {holds}")))
+    }
+
+    /// The slots of a pipe that bytes fill.
+    pub(super) fn slots(&self, id: PipeId) -> Result<&'p Place> {
+        self.lies(Holds::Slots(self.ring(id)?.number))
+    }
+
+    /// What makes the slots of a pipe full that bytes fill, and what empty.
+    pub(super) fn ring(&self, id: PipeId) -> Result<&'p Ring> {
+        let pipe = self.pipe(id)?;
+        match &pipe.full {
+            Full::Bytes(ring) => Ok(ring),
+            Full::Arrivals | Full::Flag | Full::Group(_) => self.strange(pipe, "a ring"),
+        }
+    }
+
     /// What is done to a pipe that has no such thing.
     fn strange<T>(&self, pipe: &Pipe, what: &str) -> Result<T> {
         Err(bug(self.plan, format!("{what} of the pipe {}", pipe.name)))
@@ -57,23 +79,17 @@ impl<'p> Lowering<'p> {
     fn acquire(&mut self, id: PipeId) -> Result<Vec<Stmt>> {
         let pipe = self.pipe(id)?;
         match pipe.full {
-            Full::Bytes(ring) => self.await_empty(id, &ring),
+            Full::Bytes(_) => self.await_empty(id),
             Full::Group(Engine::Products) => self.sync((Act::FenceProducts, Scope::Warpgroup), []),
             Full::Group(Engine::Stores) => self.staging_free(pipe.slots - 1),
-            Full::Arrivals(_) | Full::Flag | Full::Group(Engine::Copies) => {
+            Full::Arrivals | Full::Flag | Full::Group(Engine::Copies) => {
                 self.strange(pipe, "empty slots")
             }
         }
     }
 
     fn arm(&mut self, id: PipeId) -> Result<Vec<Stmt>> {
-        let pipe = self.pipe(id)?;
-        match pipe.full {
-            Full::Bytes(ring) => self.announce(id, &ring),
-            Full::Arrivals(_) | Full::Flag | Full::Group(_) => {
-                self.strange(pipe, "announced bytes")
-            }
-        }
+        self.announce(id)
     }
 
     fn commit(&mut self, id: PipeId) -> Result<Vec<Stmt>> {
@@ -82,7 +98,7 @@ impl<'p> Lowering<'p> {
             Full::Group(Engine::Copies) => self.sync((Act::CommitCopies, Scope::Thread), []),
             Full::Group(Engine::Products) => self.sync((Act::CommitProducts, Scope::Warpgroup), []),
             Full::Group(Engine::Stores) => self.staging_full(),
-            Full::Arrivals(at) => self.pass_turn(at),
+            Full::Arrivals => self.pass_turn(),
             Full::Flag => self.raise_flag(),
             // The last of its bytes fills a slot.
             Full::Bytes(_) => self.strange(pipe, "groups"),
@@ -93,14 +109,12 @@ impl<'p> Lowering<'p> {
         let pipe = self.pipe(id)?;
         let groups = ("groups", Arg::Imm(i64::from(lag)));
         match pipe.full {
-            Full::Bytes(ring) if lag == 0 => self.await_full(id, &ring),
-            Full::Arrivals(at) if lag == 0 => self.take_turn(at),
+            Full::Bytes(_) if lag == 0 => self.await_full(id),
+            Full::Arrivals if lag == 0 => self.take_turn(),
             Full::Flag if lag == 0 => self.await_flag(),
             Full::Group(Engine::Copies) => self.sync((Act::AwaitCopies, Scope::Thread), [groups]),
             Full::Group(Engine::Products) => self.await_products(lag),
-            Full::Bytes(_) | Full::Arrivals(_) | Full::Flag => {
-                self.strange(pipe, "slots in flight")
-            }
+            Full::Bytes(_) | Full::Arrivals | Full::Flag => self.strange(pipe, "slots in flight"),
             Full::Group(Engine::Stores) => self.strange(pipe, "what is filled by an engine"),
         }
     }
@@ -108,9 +122,9 @@ impl<'p> Lowering<'p> {
     fn release(&mut self, id: PipeId, lag: u32) -> Result<Vec<Stmt>> {
         let pipe = self.pipe(id)?;
         match pipe.full {
-            Full::Bytes(ring) => self.give_back(id, &ring, lag),
+            Full::Bytes(_) => self.give_back(id, lag),
             Full::Flag if lag == 0 => self.clear_flag(),
-            Full::Arrivals(_) | Full::Flag | Full::Group(_) => {
+            Full::Arrivals | Full::Flag | Full::Group(_) => {
                 self.strange(pipe, "barriers of empty slots")
             }
         }
@@ -126,14 +140,14 @@ impl<'p> Lowering<'p> {
             (Full::Group(Engine::Copies), End::Empty, Trips::One) => {
                 Ok(vec![self.next_buffer(self.state.read)])
             }
-            (Full::Group(_) | Full::Arrivals(_) | Full::Flag, ..) => self.strange(pipe, "places"),
+            (Full::Group(_) | Full::Arrivals | Full::Flag, ..) => self.strange(pipe, "places"),
         }
     }
 
     fn drain(&mut self, id: PipeId) -> Result<Vec<Stmt>> {
         let pipe = self.pipe(id)?;
         match pipe.full {
-            Full::Bytes(ring) => self.await_all_empty(id, &ring),
+            Full::Bytes(_) => self.await_all_empty(id),
             Full::Group(Engine::Copies) => {
                 let none = [("groups", Arg::Imm(0))];
                 self.sync((Act::AwaitCopies, Scope::Thread), none)
@@ -143,7 +157,7 @@ impl<'p> Lowering<'p> {
                 [] => self.strange(pipe, "accumulators"),
                 acc => self.mma_done(acc),
             },
-            Full::Arrivals(_) | Full::Flag => self.strange(pipe, "slots to be emptied"),
+            Full::Arrivals | Full::Flag => self.strange(pipe, "slots to be emptied"),
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::ir::thread::program::{
 };
 use crate::ir::tile::{Across, Every, Full, PipeId, Trips};
 use crate::lower::{Lowering, bug};
-use crate::plan::data::warp_roles::{BARRIER_BYTES, Ring};
+use crate::plan::data::arena::{Holds, Place};
 
 impl Lowering<'_> {
     /// One thread makes the barriers; then all CTAs of the cluster meet, because each will arrive
@@ -25,13 +25,17 @@ impl Lowering<'_> {
         let mut counts = Vec::new();
         for pipe in &self.kernel.pipes {
             match pipe.full {
-                Full::Bytes(ring) => counts.extend((0..pipe.slots).flat_map(|slot| {
-                    let at = |start: u32| start + slot * BARRIER_BYTES;
-                    let full = (at(ring.full_at()), ring.full_arrivals);
-                    [full, (at(ring.empty_at()), ring.empty_arrivals)]
-                })),
-                Full::Arrivals(at) => {
-                    counts.extend((0..pipe.slots).map(|slot| (at + slot * BARRIER_BYTES, 1)));
+                Full::Bytes(ring) => {
+                    let full = self.lies(Holds::Full(ring.number))?;
+                    let empty = self.lies(Holds::Empty(ring.number))?;
+                    counts.extend((0..pipe.slots).flat_map(|slot| {
+                        let full = (full.of(slot), ring.full_arrivals);
+                        [full, (empty.of(slot), ring.empty_arrivals)]
+                    }));
+                }
+                Full::Arrivals => {
+                    let turns = self.lies(Holds::Turns)?;
+                    counts.extend((0..pipe.slots).map(|slot| (turns.of(slot), 1)));
                 }
                 Full::Group(_) | Full::Flag => {}
             }
@@ -57,19 +61,25 @@ impl Lowering<'_> {
     }
 
     /// The slot's full barrier, for the loads that complete on it.
-    pub(super) fn slot_full(&self, pipe: PipeId, ring: &Ring) -> Result<Address> {
-        Ok(barrier(Expr::Var(self.at(pipe)?.slot), ring.full_at()))
+    pub(super) fn slot_full(&self, pipe: PipeId) -> Result<Address> {
+        let full = self.lies(Holds::Full(self.ring(pipe)?.number))?;
+        Ok(barrier(Expr::Var(self.at(pipe)?.slot), full))
     }
 
-    pub(in crate::lower) fn await_empty(&mut self, pipe: PipeId, ring: &Ring) -> Result<Vec<Stmt>> {
+    /// The empty barriers of a pipe.
+    fn slot_empty(&self, pipe: PipeId) -> Result<&Place> {
+        self.lies(Holds::Empty(self.ring(pipe)?.number))
+    }
+
+    pub(in crate::lower) fn await_empty(&mut self, pipe: PipeId) -> Result<Vec<Stmt>> {
         let at = self.at(pipe)?;
-        let barrier = barrier(Expr::Var(at.slot), ring.empty_at());
+        let barrier = barrier(Expr::Var(at.slot), self.slot_empty(pipe)?);
         self.wait(barrier, Expr::Var(at.parity))
     }
 
-    pub(in crate::lower) fn await_full(&mut self, pipe: PipeId, ring: &Ring) -> Result<Vec<Stmt>> {
+    pub(in crate::lower) fn await_full(&mut self, pipe: PipeId) -> Result<Vec<Stmt>> {
         let parity = self.at(pipe)?.parity;
-        self.wait(self.slot_full(pipe, ring)?, Expr::Var(parity))
+        self.wait(self.slot_full(pipe)?, Expr::Var(parity))
     }
 
     fn wait(&self, barrier: Address, parity: Expr) -> Result<Vec<Stmt>> {
@@ -85,9 +95,9 @@ impl Lowering<'_> {
         self.sync((Act::MbarrierArrive, Scope::Cta), args)
     }
 
-    pub(in crate::lower) fn announce(&mut self, pipe: PipeId, ring: &Ring) -> Result<Vec<Stmt>> {
-        let barrier = Arg::Address(self.slot_full(pipe, ring)?);
-        let bytes = Arg::Imm(i64::from(ring.bytes));
+    pub(in crate::lower) fn announce(&mut self, pipe: PipeId) -> Result<Vec<Stmt>> {
+        let barrier = Arg::Address(self.slot_full(pipe)?);
+        let bytes = Arg::Imm(i64::from(self.ring(pipe)?.bytes));
         let args = [("barrier", barrier), ("count", bytes)];
         self.sync((Act::MbarrierArriveExpect, Scope::Cta), args)
     }
@@ -95,12 +105,7 @@ impl Lowering<'_> {
     /// Each warp arrives by itself: at its own CTA's barrier, and at those of the CTAs that write
     /// into the same slot, a lane for each. What its lanes have read of a slot they have read by
     /// then.
-    pub(in crate::lower) fn give_back(
-        &mut self,
-        id: PipeId,
-        ring: &Ring,
-        lag: u32,
-    ) -> Result<Vec<Stmt>> {
+    pub(in crate::lower) fn give_back(&mut self, id: PipeId, lag: u32) -> Result<Vec<Stmt>> {
         let (pipe, state) = (self.pipe(id)?, self.role()?.clone());
         let neighbours = match pipe.across {
             Across::Cluster => i64::from(self.kernel.work.cluster().neighbours()),
@@ -126,7 +131,7 @@ impl Lowering<'_> {
                 (self.previous_slot(id)?, exists)
             }
         };
-        let barrier = barrier(place, ring.empty_at());
+        let barrier = barrier(place, self.slot_empty(id)?);
         let mine = if neighbours == 1 {
             eq(state.lane.clone(), int(0))
         } else {
@@ -170,14 +175,10 @@ impl Lowering<'_> {
     }
 
     /// Waits for each slot once more, so that nobody signals a CTA that has ended.
-    pub(in crate::lower) fn await_all_empty(
-        &mut self,
-        pipe: PipeId,
-        ring: &Ring,
-    ) -> Result<Vec<Stmt>> {
-        let stages = i64::from(ring.stages);
+    pub(in crate::lower) fn await_all_empty(&mut self, pipe: PipeId) -> Result<Vec<Stmt>> {
+        let stages = i64::from(self.ring(pipe)?.stages);
         let var = self.builder.var("drained", IntType::I32, false);
-        let mut body = self.await_empty(pipe, ring)?;
+        let mut body = self.await_empty(pipe)?;
         body.extend(self.advance(pipe, Trips::One)?);
         Ok(vec![Stmt::For {
             var,
@@ -188,22 +189,22 @@ impl Lowering<'_> {
         }])
     }
 
-    pub(in crate::lower) fn take_turn(&mut self, at: u32) -> Result<Vec<Stmt>> {
+    pub(in crate::lower) fn take_turn(&mut self) -> Result<Vec<Stmt>> {
         let state = self.role()?;
         let turn = state.turn;
         let turn = turn.ok_or_else(|| bug(self.plan, "consumers take no turns".to_string()))?;
-        let barrier = barrier(state.warpgroup.clone(), at);
+        let barrier = barrier(state.warpgroup.clone(), self.lies(Holds::Turns)?);
         let mut out = self.wait(barrier, Expr::Var(turn))?;
         out.push(Stmt::Assign(turn, xor(Expr::Var(turn), int(1))));
         Ok(out)
     }
 
     /// One thread of the warpgroup passes the turn on, once every warp has issued its products.
-    pub(in crate::lower) fn pass_turn(&mut self, at: u32) -> Result<Vec<Stmt>> {
+    pub(in crate::lower) fn pass_turn(&mut self) -> Result<Vec<Stmt>> {
         let last = int(i64::from(self.roles_of()?.consumers) - 1);
         let mine = self.role()?.warpgroup.clone();
         let next = select(le(last, mine.clone()), int(0), add(mine, int(1)));
-        let barrier = barrier(next, at);
+        let barrier = barrier(next, self.lies(Holds::Turns)?);
         let mut out = self.warpgroup_meets()?;
         out.push(Stmt::If {
             cond: self.first_of_warpgroup()?,
@@ -225,6 +226,6 @@ pub(super) fn smem(offset: Expr, imm: i64) -> Address {
     }
 }
 
-fn barrier(slot: Expr, start: u32) -> Address {
-    smem(mul(slot, int(i64::from(BARRIER_BYTES))), i64::from(start))
+fn barrier(slot: Expr, of: &Place) -> Address {
+    smem(mul(slot, int(i64::from(of.each))), i64::from(of.at))
 }

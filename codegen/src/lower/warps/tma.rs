@@ -6,11 +6,12 @@ use crate::atoms::sync::{Act, Scope};
 use crate::error::Result;
 use crate::ir::thread::expr::{add, ceil_div, eq, int, long, min, mul, rem, shl, sub, widen};
 use crate::ir::thread::program::{Address, Arg, Base, Expr, ParamId, Special, Stmt};
-use crate::ir::tile::{Full, PipeId, TileId};
+use crate::ir::tile::{PipeId, TileId};
 use crate::lower::builder::map_name;
 use crate::lower::warps::ring::smem;
 use crate::lower::{Lowering, bug, call};
 use crate::plan::copies::packed_weights::{PADDED_ROWS, PATTERN_ROWS, Patterns};
+use crate::plan::data::arena::Holds;
 use crate::plan::data::moves::{BoxCopy, BoxPlace};
 use crate::spec::keys::model::Schedule;
 
@@ -61,9 +62,6 @@ impl Lowering<'_> {
         let tile = self.smem_tile(to)?;
         let pipe = self.kernel.pipe_of(to);
         let pipe = pipe.ok_or_else(|| bug(plan, "boxes fill slots of no pipe".to_string()))?;
-        let Full::Bytes(ring) = self.pipe(pipe)?.full else {
-            return Err(bug(plan, format!("boxes fill the pipe {}", pipe.0)));
-        };
         let shared = copy.shared_along.unwrap_or_default();
         let state = self.role()?.clone();
         let part = state.place[shared].clone();
@@ -79,9 +77,9 @@ impl Lowering<'_> {
                 slot.clone(),
                 mul(part.clone(), int(copy.part_step.offset_bytes)),
             );
-            let dst = smem(offset, place.offset_bytes + i64::from(tile.offset_bytes));
+            let dst = smem(offset, place.offset_bytes + i64::from(plan.start_of(tile)));
             let coord = self.coordinates(copy, *place, &starts, &part)?;
-            let barrier = self.slot_full(pipe, &ring)?;
+            let barrier = self.slot_full(pipe)?;
             let args = copy
                 .atom
                 .operands
@@ -114,10 +112,7 @@ impl Lowering<'_> {
     /// Bytes from a pipe's first slot to the one that the role is at.
     pub(in crate::lower) fn slot_offset(&self, id: PipeId) -> Result<Expr> {
         let slot = Expr::Var(self.at(id)?.slot);
-        let Full::Bytes(ring) = self.pipe(id)?.full else {
-            return Err(bug(self.plan, format!("no boxes fill the pipe {}", id.0)));
-        };
-        Ok(mul(slot, int(i64::from(ring.slot_bytes))))
+        Ok(mul(slot, int(i64::from(self.slots(id)?.each))))
     }
 
     /// A bit for each CTA of the cluster along that mode from this one.
@@ -248,8 +243,8 @@ impl Lowering<'_> {
         if let Some(set) = self.staging_set()? {
             offset = add(offset, set);
         }
-        let staging = i64::from(self.roles_of()?.staging.offset_bytes);
-        let src = smem(offset, place.offset_bytes + staging);
+        let staging = self.lies(Holds::Staging)?.at;
+        let src = smem(offset, place.offset_bytes + i64::from(staging));
         let map = self.map(&copy.operand)?;
         let args = copy
             .atom
@@ -287,11 +282,14 @@ impl Lowering<'_> {
     /// Where this consumer's own set of staging buffers starts, when each consumer has a tile of
     /// its own.
     pub(in crate::lower) fn staging_set(&self) -> Result<Option<Expr>> {
-        let bytes = self.plan.output_tile().map_or(0, |tile| tile.size_bytes);
-        Ok(match self.roles_of()?.schedule {
-            Schedule::Pingpong => Some(mul(self.role()?.warpgroup.clone(), int(i64::from(bytes)))),
-            _ => None,
-        })
+        let sets = self.lies(Holds::Staging)?;
+        let own = || {
+            Ok(mul(
+                self.role()?.warpgroup.clone(),
+                int(i64::from(sets.each)),
+            ))
+        };
+        (sets.count > 1).then(own).transpose()
     }
 
     /// The thread that stores for its warpgroup.

@@ -113,7 +113,7 @@ impl Lowering<'_> {
     fn low_word(&mut self, factor: TileId, descriptor: &Descriptor, number: Expr) -> Result<Expr> {
         let plan = self.plan;
         let tile = self.smem_tile(factor)?;
-        let start = add(Expr::Smem, int(i64::from(tile.offset_bytes)));
+        let start = add(Expr::Smem, int(i64::from(plan.start_of(tile))));
         let start = add(start, mul(number, int(descriptor.row_step_bytes)));
         let start = and(start, int(ADDRESS_BITS));
         let start = add(div(start, int(UNIT_BYTES)), int(descriptor.low_word()));
@@ -121,8 +121,8 @@ impl Lowering<'_> {
         let pipe = self.kernel.pipe_of(factor);
         let pipe = pipe.ok_or_else(|| bug(plan, "a factor in slots of no pipe".to_string()))?;
         let slot = Expr::Var(self.at(pipe)?.slot);
-        let stage = i64::from(plan.stage_bytes) / UNIT_BYTES;
-        Ok(add(start, mul(slot, int(stage))))
+        let each = i64::from(self.slots(pipe)?.each) / UNIT_BYTES;
+        Ok(add(start, mul(slot, int(each))))
     }
 }
 

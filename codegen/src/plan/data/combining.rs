@@ -9,7 +9,7 @@ use tilewright_formula::syntax::Combine;
 
 use crate::atoms::model::{Atom, Reduction};
 use crate::dtype::DType;
-use crate::plan::data::folds::{Combination, Scratch};
+use crate::plan::data::folds::Combination;
 use crate::plan::work_tiles::Work;
 
 /// How values are combined with what an output holds.
@@ -65,13 +65,11 @@ impl fmt::Display for Combining {
                     1 => "1 warp".to_owned(),
                     parts => format!("{parts} warps"),
                 };
-                let (size, offset) = (sums.scratch.size_bytes, sums.scratch.offset_bytes);
                 write!(f, "{name} of {lanes} lanes, in order: {parts} of a tile, ")?;
                 write!(
                     f,
-                    "{TOGETHER} tiles, {TOGETHER} sums, the rest and what is there, "
-                )?;
-                write!(f, "{size} bytes of scratch at {offset}")
+                    "{TOGETHER} tiles, {TOGETHER} sums, the rest and what is there"
+                )
             }
         }
     }
@@ -101,9 +99,10 @@ pub struct InOrder {
     pub digits: Vec<WarpDigit>,
     /// How CTAs stand that share a tile.
     pub ctas: Ctas,
-    /// Where in shared memory they put them: part after part, with one for each element of a tile;
-    /// a set for each tile that a CTA makes at a time.
-    pub scratch: Scratch,
+    /// Puts a part into shared memory: part after part, with one for each element of a tile.
+    pub put: Arc<Atom>,
+    /// Takes one out of it.
+    pub take: Arc<Atom>,
     /// Loads what the output holds.
     pub held: Arc<Atom>,
 }

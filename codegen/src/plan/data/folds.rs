@@ -37,8 +37,6 @@ pub struct FoldPlan {
 /// Where warps hand values on, in shared memory.
 #[derive(Clone, Debug)]
 pub struct Scratch {
-    /// First byte.
-    pub offset_bytes: u32,
     /// Bytes.
     pub size_bytes: u32,
     /// Writes a value.
@@ -117,8 +115,7 @@ impl fmt::Display for FoldPlan {
         write!(f, "{name}, {count} threads {apart} apart")?;
         match &self.scratch {
             Some(scratch) => {
-                let (size, offset) = (scratch.size_bytes, scratch.offset_bytes);
-                write!(f, ", {size} bytes of scratch at {offset}")
+                write!(f, ", {} bytes of scratch", scratch.size_bytes)
             }
             None => Ok(()),
         }

@@ -4,6 +4,7 @@
 //! - `assumptions`: what launches guarantee
 //! - `matrix_descriptor`: how tensor cores find a tile in shared memory (wgmma)
 //! - `moves`: hops, tiled copies, boxes of tensor maps (TMA), tiles in shared memory
+//! - `arena`: what lies where in shared memory
 //! - `folds`: reductions across threads
 //! - `combining`: outputs added to what is there (atomics, deterministic sums)
 //! - `values`: the graph of values in registers, and passes over chunked rows
@@ -15,6 +16,7 @@
 pub mod choices;
 pub mod assumptions;
 pub mod matrix_descriptor;
+pub mod arena;
 pub mod moves;
 pub mod folds;
 pub mod combining;

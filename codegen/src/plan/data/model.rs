@@ -9,6 +9,7 @@ use crate::arch::Arch;
 use crate::atoms::model::Atom;
 use crate::atoms::sync::SyncFacts;
 use crate::dtype::DType;
+use crate::plan::data::arena::{Arena, Holds, Place};
 use crate::plan::data::assumptions::Assumption;
 use crate::plan::data::choices::Choice;
 use crate::plan::data::combining::Combining;
@@ -68,10 +69,8 @@ pub struct Plan {
     pub work: Work,
     /// Tiles in shared memory.
     pub smem: Vec<SmemTile>,
-    /// Distance between stages of the ring.
-    pub stage_bytes: u32,
-    /// Dynamic shared memory.
-    pub smem_bytes: u32,
+    /// What lies where in shared memory.
+    pub arena: Arena,
     /// Every tiled copy.
     pub steps: Vec<Step>,
     /// Where the addresses of rows are computed.
@@ -136,6 +135,26 @@ impl Plan {
             count if count > 1 && self.roles.is_none() => (0..count).map(Some).collect(),
             _ => vec![None],
         }
+    }
+
+    /// Bytes of one slot, or set, of tiles that lie in that.
+    pub fn slot_bytes(&self, holds: Holds) -> u32 {
+        let tiles = self.smem.iter().filter(|tile| tile.within == holds);
+        let ends = tiles.map(|tile| tile.offset_bytes.saturating_add(tile.size_bytes));
+        ends.max().unwrap_or(0)
+    }
+
+    /// First byte of a tile in the first slot of what it lies in.
+    pub fn start_of(&self, tile: &SmemTile) -> u32 {
+        let place = self.arena.find(tile.within);
+        place.map_or(0, |place| place.at.saturating_add(tile.offset_bytes))
+    }
+
+    /// What lies in shared memory of what is added up in a fixed order.
+    pub fn place_of(&self, combining: &Combining) -> Option<&Place> {
+        let mut combinings = self.combinings();
+        let number = combinings.position(|one| one.operand == combining.operand);
+        self.arena.find(Holds::Sums(number?))
     }
 
     /// The shared-memory tile of that operand; those of further planes are laid out as the first.

@@ -6,6 +6,7 @@ use tilewright_layout::{ComposedLayout, TiledCopy};
 
 use crate::atoms::model::{Atom, Space};
 use crate::dtype::DType;
+use crate::plan::data::arena::Holds;
 use crate::spec::keys::model::{Auto, CopyPath};
 
 /// One hop of an operand's way, from one memory space to the next.
@@ -128,9 +129,11 @@ pub struct SmemTile {
     pub dtype: DType,
     /// Coordinates of the tile to elements, swizzled.
     pub layout: ComposedLayout,
-    /// Start inside one stage of the ring.
+    /// What it lies in.
+    pub within: Holds,
+    /// Start inside one slot, or set, of that.
     pub offset_bytes: u32,
-    /// Size of one stage's tile.
+    /// Its size in one of them.
     pub size_bytes: u32,
 }
 

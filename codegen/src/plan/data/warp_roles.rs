@@ -16,28 +16,22 @@ use crate::spec::keys::model::Schedule;
 pub struct Staging {
     /// Buffers a warpgroup uses in turn.
     pub buffers: i64,
-    /// Where they start in shared memory.
-    pub offset_bytes: u32,
 }
 
 /// A ring of shared-memory slots, filled by one role and emptied by another, with a barrier for
 /// each direction of each slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ring {
+    /// Which of the plan's pipes has it.
+    pub number: usize,
     /// Slots.
     pub stages: u32,
-    /// First byte of slot 0.
-    pub slots_at: u32,
-    /// Bytes of a slot.
-    pub slot_bytes: u32,
     /// Arrivals that make a slot full, besides its bytes.
     pub full_arrivals: u32,
     /// Bytes that make a slot full.
     pub bytes: u32,
     /// Arrivals that make a slot empty.
     pub empty_arrivals: u32,
-    /// First byte of its barriers: `full` of every slot, then `empty` of every slot.
-    pub barriers_at: u32,
 }
 
 /// What the producer brings by boxes into the slots of a ring, which consumers empty.
@@ -56,23 +50,6 @@ pub struct LoadPipe {
 pub const WARPS: u32 = 4;
 /// Bytes of an mbarrier (PTX ISA, mbarrier).
 pub const BARRIER_BYTES: u32 = 8;
-
-impl Ring {
-    /// First byte of slot 0's full barrier.
-    pub fn full_at(&self) -> u32 {
-        self.barriers_at
-    }
-
-    /// First byte of slot 0's empty barrier.
-    pub fn empty_at(&self) -> u32 {
-        self.barriers_at + self.stages * BARRIER_BYTES
-    }
-
-    /// Bytes of all its barriers.
-    pub fn barrier_bytes(&self) -> u32 {
-        2 * self.stages * BARRIER_BYTES
-    }
-}
 
 /// The roles of a warp-specialized kernel.
 #[derive(Clone, Debug)]
@@ -93,8 +70,6 @@ pub struct Roles {
     pub store: Option<BoxCopy>,
     /// Its buffers.
     pub staging: Staging,
-    /// Who may use the tensor cores (pingpong): a barrier for each consumer.
-    pub turns_at: Option<u32>,
 }
 
 impl Roles {
@@ -112,6 +87,11 @@ impl Roles {
         ranks.sort_unstable();
         ranks.dedup();
         ranks
+    }
+
+    /// Whether consumers take turns at the tensor cores, with a barrier for each.
+    pub fn takes_turns(&self) -> bool {
+        self.schedule == Schedule::Pingpong
     }
 
     /// Sets of staging buffers: one that the consumers of a tile share out, or one each.

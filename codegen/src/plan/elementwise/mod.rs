@@ -27,6 +27,7 @@ use crate::plan::elementwise::thread_tiles::Shares;
 use crate::plan::instructions::arithmetic::elements;
 use crate::plan::instructions::choose::{Chooser, Wanted};
 use crate::plan::limits::registers_and_smem;
+use crate::plan::smem::arena;
 use crate::plan::undecided::undecided;
 use crate::plan::values::{atomics, chunked_rows, deterministic_sums, graph, whole_rows};
 use crate::spec::keys::model::{self, Auto, Axis, Point, Spec};
@@ -56,9 +57,8 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
     elements(chooser, &mut flow);
     folds(chooser, &mut plan, &mut flow, &shares);
     deterministic_sums::pass_by(&mut flow);
-    plan.smem_bytes =
-        deterministic_sums::place(Some(&mut flow), &plan.cta_tile, (1, plan.smem_bytes));
     plan.flow = Some(flow);
+    arena::place(&mut plan);
     registers_and_smem::check_smem(chooser, &plan);
     registers_and_smem::check_flow_registers(chooser, &mut plan);
     Ok(Some(plan))
@@ -237,14 +237,11 @@ fn folds(chooser: &mut Chooser<'_>, plan: &mut Plan, flow: &mut Flow, shares: &S
             let atoms = (by(Space::Rmem, Space::Smem), by(Space::Smem, Space::Rmem));
             if let (Some(write), Some(read)) = atoms {
                 fold.scratch = Some(Scratch {
-                    offset_bytes: plan.smem_bytes,
                     size_bytes: bytes,
                     write,
                     read,
                 });
             }
-            let bytes = bytes.checked_next_multiple_of(16).unwrap_or(u32::MAX);
-            plan.smem_bytes = plan.smem_bytes.saturating_add(bytes);
         }
         if flow.passes.is_none() {
             let most = shares.tile[fold.over];

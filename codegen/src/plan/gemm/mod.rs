@@ -19,15 +19,16 @@ pub(super) use atoms::{others as other_atoms, roles_by_itself};
 use crate::arch::{ARCHES, Arch};
 use crate::atoms::model::Atom;
 use crate::error::Result;
+use crate::plan::data::arena::Holds;
 use crate::plan::data::model::Plan;
 use crate::plan::instructions::choose::Chooser;
 use crate::plan::limits::registers_and_smem::{
     check_blocks, check_fragments, check_registers, check_smem, check_threads,
 };
+use crate::plan::smem::arena;
 use crate::plan::smem::swizzle_search::placed_bytes;
 use crate::plan::supported::main_loops::{self, MainLoop};
 use crate::plan::undecided::undecided;
-use crate::plan::values::deterministic_sums;
 use crate::plan::work_tiles::SUMMED;
 use crate::spec::keys::model::{Auto, CopyPath, Operand, Point, Role, Schedule, Spec, Stride};
 
@@ -79,6 +80,7 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
         }
         multistage_copies::store(spec, chooser, &mut plan, d)?;
         computed(spec, chooser, &mut plan)?;
+        arena::place(&mut plan);
         check_blocks(chooser, &plan);
         check_fragments(spec, chooser, &mut plan)?;
     } else {
@@ -86,10 +88,9 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
             let rows = rows.saturating_mul(spec.compute.planes_of(operand));
             placed_bytes(rows.saturating_mul(spec.cta_tile[2]), operand.dtype)
         });
-        plan.stage_bytes = bytes[0].saturating_add(bytes[1]);
+        let (slot, stages) = (bytes[0].saturating_add(bytes[1]), plan.stages.max(1));
+        plan.arena.put(Holds::Slots(0), stages, slot);
     }
-    let ring = plan.stage_bytes.saturating_mul(plan.stages.max(1));
-    plan.smem_bytes = deterministic_sums::place(plan.flow.as_mut(), &plan.cta_tile, (1, ring));
     check_smem(chooser, &plan);
     Ok(Some(plan))
 }

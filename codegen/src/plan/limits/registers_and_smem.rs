@@ -7,6 +7,7 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::plan::copies::partition;
 use crate::plan::copies::thread_digits::Part;
+use crate::plan::data::arena::Holds;
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::{Hop, Rows, Step};
 use crate::plan::data::values::{Does, Every, Flow, Node, Pass, Staged};
@@ -21,12 +22,15 @@ const OTHER_REGISTERS: i64 = 40;
 /// Shared memory of the whole ring.
 pub(in crate::plan) fn check_smem(chooser: &mut Chooser<'_>, plan: &Plan) {
     let allowed = plan.arch.smem_max_bytes;
-    if plan.smem_bytes > allowed {
+    let all = plan.arena.bytes();
+    if all > allowed {
         let tile: Vec<String> = plan.cta_tile.iter().map(i64::to_string).collect();
         let roles = plan.roles.as_ref();
         let barriers = roles.map_or(0, |_| 2 * BARRIER_BYTES);
-        let each = plan.stage_bytes.saturating_add(barriers).max(1);
-        let fixed = (plan.smem_bytes).saturating_sub(each.saturating_mul(plan.stages));
+        let slots = plan.arena.find(Holds::Slots(0));
+        let slot = slots.map_or(0, |slots| slots.each);
+        let each = slot.saturating_add(barriers).max(1);
+        let fixed = all.saturating_sub(each.saturating_mul(plan.stages));
         let of_tiles = roles.and_then(|roles| roles.pipe(Every::WorkTile));
         let past_smem = of_tiles.map_or(String::new(), |pipe| {
             let loads = pipe.loads.iter().map(|load| &load.operand);
@@ -44,10 +48,9 @@ pub(in crate::plan) fn check_smem(chooser: &mut Chooser<'_>, plan: &Plan) {
         };
         let noun = if plan.stages == 1 { "stage" } else { "stages" };
         let message = format!(
-            "{} {noun} of cta_tile {} need {} bytes of smem; {} allows {allowed}: {way_out}",
+            "{} {noun} of cta_tile {} need {all} bytes of smem; {} allows {allowed}: {way_out}",
             plan.stages,
             tile.join("x"),
-            plan.smem_bytes,
             plan.arch
         );
         chooser.violate("smem-capacity", message);
@@ -103,8 +106,9 @@ pub(in crate::plan) fn check_residency(chooser: &mut Chooser<'_>, plan: &Plan) {
     let Some(ctas) = plan.min_ctas_per_sm else {
         return;
     };
-    let smem = plan.smem_bytes.saturating_add(arch.smem_reserved_bytes);
-    let by_smem = if plan.smem_bytes == 0 {
+    let own = plan.arena.bytes();
+    let smem = own.saturating_add(arch.smem_reserved_bytes);
+    let by_smem = if own == 0 {
         arch.sm_ctas
     } else {
         arch.sm_smem_bytes / smem

@@ -7,6 +7,7 @@ use tilewright_layout::{ComposedLayout, Layout, Swizzle};
 
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::plan::data::arena::Holds;
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::{SmemTile, Step};
 use crate::plan::instructions::choose::Chooser;
@@ -29,7 +30,11 @@ pub(in crate::plan) fn place_smem(
     let mut best: Option<(Wavefronts, ComposedLayout)> = None;
     // Most candidates are one layout under several swizzles.
     let mut known: Option<(Layout<i64>, [SmemAccesses; 2])> = None;
-    let room = chooser.arch.smem_max_bytes.saturating_sub(plan.stage_bytes);
+    let slot = Holds::Slots(0);
+    let room = chooser
+        .arch
+        .smem_max_bytes
+        .saturating_sub(plan.slot_bytes(slot));
     for layout in candidates(operand.dtype, tile, lies, swizzle)? {
         // What does not fit is no choice where something is.
         if best.is_some() && placed_bytes(layout.inner.cosize()?, operand.dtype) > room {
@@ -70,10 +75,10 @@ pub(in crate::plan) fn place_smem(
             plane,
             dtype: operand.dtype,
             layout: layout.clone(),
-            offset_bytes: plan.stage_bytes,
+            within: slot,
+            offset_bytes: plan.slot_bytes(slot),
             size_bytes,
         });
-        plan.stage_bytes = plan.stage_bytes.saturating_add(size_bytes);
     }
     Ok(Some(wavefronts))
 }

@@ -159,7 +159,7 @@ static ROWS: &[Row] = &[
         "pipeline.stages",
         ROWWISE,
         [
-            "products of matrices, a copy has one tile in flight",
+            "products of matrices, other kernels have one tile in flight",
             "use auto",
         ],
     ),

@@ -17,7 +17,6 @@ use crate::error::Result;
 use crate::plan::copies::partition;
 use crate::plan::data::assumptions::Assumption;
 use crate::plan::data::combining::{COUNTERS, Ctas, Have, InOrder, TERM_BYTES, WarpDigit};
-use crate::plan::data::folds::Scratch;
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::Step;
 use crate::plan::data::values::Flow;
@@ -74,21 +73,16 @@ pub(in crate::plan) fn plan(
     let atoms = held
         .zip(by(Space::Rmem, Space::Smem))
         .zip(by(Space::Smem, Space::Rmem));
-    let scratch = |write, read| Scratch {
-        offset_bytes: 0,
-        size_bytes: 0,
-        write,
-        read,
-    };
     let found = atoms.filter(|_| own % warp == 0);
-    Ok(found.map(|((held, write), read)| InOrder {
+    Ok(found.map(|((held, put), take)| InOrder {
         keeps,
         folds,
         outer,
         passed: None,
         digits,
         ctas,
-        scratch: scratch(write, read),
+        put,
+        take,
         held,
     }))
 }
@@ -102,21 +96,6 @@ pub(in crate::plan) fn pass_by(flow: &mut Flow) {
     for sums in sums.filter_map(|one| one.in_order.as_mut()) {
         sums.passed = sums.folds[over].then_some(over);
     }
-}
-
-/// Gives what warps have of a tile's elements places in shared memory, from that byte on, for so
-/// many tiles at a time. Where they end.
-pub(in crate::plan) fn place(flow: Option<&mut Flow>, tile: &[i64], (sets, at): (u32, u32)) -> u32 {
-    let combinings = flow.into_iter().flat_map(|flow| &mut flow.combinings);
-    let mut end = at;
-    // All that comes before them ends at a multiple of their bytes.
-    for sums in combinings.filter_map(|one| one.in_order.as_mut()) {
-        let bytes = sums.parts() * sums.elements(tile) * TERM_BYTES;
-        sums.scratch.offset_bytes = end;
-        sums.scratch.size_bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-        end = end.saturating_add(sums.scratch.size_bytes.saturating_mul(sets));
-    }
-    end
 }
 
 /// What sums in a fixed order ask of a launch.

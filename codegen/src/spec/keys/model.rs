@@ -68,7 +68,7 @@ record! {
     /// Stages and schedule of the main loop.
     Pipeline {
         /// Buffers of the shared-memory ring.
-        stages: Auto<u32> = int(1, 32, 1).piece(2, "s");
+        stages: Auto<u32> = int(1, 32, 1).of_products().piece(2, "s");
         /// Who loads and who computes.
         schedule: Auto<Schedule> =
             key(Kind::Word(&Schedule::LIST)).of_products().tuned_piece(3, "");

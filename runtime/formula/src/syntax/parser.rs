@@ -6,7 +6,7 @@
 
 use super::lexer::{Token, TokenKind, tokens};
 use super::{Assignment, MAX_NODES, MAX_STATEMENTS, Node, NodeKind, Tree, Word};
-use crate::functions::CHOOSES;
+use crate::functions::{CHOOSES, FOLDS};
 use crate::problem::{Problem, Span, shown, sorted};
 
 mod expression;
@@ -167,6 +167,13 @@ impl<'t> Parser<'t> {
         line.any(|token| matches!(token.kind, TokenKind::Assign(_)))
     }
 
+    /// The text of the token before the next.
+    fn word_before(&self) -> &'t str {
+        let before = self.at.checked_sub(1).and_then(|at| self.tokens.get(at));
+        let span = before.map_or(0..0, |token| token.span.clone());
+        self.text.get(span).unwrap_or_default()
+    }
+
     /// The text of the token that is next.
     fn word(&self) -> &'t str {
         let span = self.span();
@@ -274,6 +281,14 @@ impl<'t> Parser<'t> {
                     Some("write `;` or a new line between two statements")
                 }
                 TokenKind::Name | TokenKind::Integer(_) | TokenKind::Real(_) => {
+                    let before = self.word_before();
+                    if FOLDS.iter().any(|row| row.name == before) {
+                        let help = format!(
+                            "`{before}` is a fold: write `{before}[mode] value`, with the mode it \
+                             goes along"
+                        );
+                        return self.expected("the mode of a fold in brackets", Some(&help));
+                    }
                     Some("write an operator between the two, such as `*`")
                 }
                 TokenKind::Sign(sign @ (")" | "]")) => {

@@ -58,8 +58,7 @@ pub(super) fn body(tiles: &mut Tiles<'_>, product: &Product<'_>, roles: &Roles) 
 impl Pipes {
     fn of(tiles: &mut Tiles<'_>, product: &Product<'_>, roles: &Roles) -> Pipes {
         let consumers = Team::Consumers;
-        let (first, others) = roles.pipes.split_at(roles.pipes.len().min(1));
-        let mut loads: Vec<_> = first.iter().map(|pipe| filled(tiles, pipe)).collect();
+        let loads = roles.pipes.iter().map(|pipe| filled(tiles, pipe)).collect();
         let groups = roles.in_flight + 1;
         let products = tiles.pipe(own_pipe(
             "products",
@@ -67,14 +66,14 @@ impl Pipes {
             product.acc.clone(),
             Engine::Products,
         ));
-        let turns = roles.turns_at.map(|at| {
+        let turns = roles.takes_turns().then(|| {
             tiles.pipe(Pipe {
                 name: "turns",
                 slots: roles.consumers,
                 tiles: Vec::new(),
                 fill: consumers,
                 empty: consumers,
-                full: Full::Arrivals(at),
+                full: Full::Arrivals,
                 every: Every::Trip,
                 across: Across::Cta,
             })
@@ -84,7 +83,6 @@ impl Pipes {
             let buffers = roles.staging.buffers as u32;
             tiles.pipe(own_pipe("staging", buffers, vec![staged], Engine::Stores))
         });
-        loads.extend(others.iter().map(|pipe| filled(tiles, pipe)));
         let cuts = tiles.plan().work.cuts_tiles();
         let partials = cuts.then(|| {
             tiles.pipe(Pipe {

@@ -9,10 +9,10 @@ use crate::error::Result;
 use crate::ir::thread::expr::{add, and, div, eq, int, long, lt, mul, rem, widen};
 use crate::ir::thread::program::{Address, Arg, Base, Expr, Reg, Stmt};
 use crate::ir::tile::View;
-use crate::lower::Lowering;
 use crate::lower::reduce::atomics::lane_masks;
 use crate::lower::reduce::fold::Folding;
-use crate::plan::data::combining::{Combining, Have, InOrder, TERM_BYTES};
+use crate::lower::{Lowering, bug};
+use crate::plan::data::combining::{Combining, Have, TERM_BYTES};
 use crate::plan::data::moves::Step;
 
 impl<'p> Lowering<'p> {
@@ -20,13 +20,14 @@ impl<'p> Lowering<'p> {
     /// coordinates there.
     pub(in crate::lower) fn hand_parts(
         &mut self,
-        (sums, step): (&'p InOrder, &'p Step),
+        (combining, step): (&'p Combining, &'p Step),
         held: View,
         parts: &[([i64; 2], Reg)],
     ) -> Result<Vec<Stmt>> {
         if parts.is_empty() {
             return Ok(Vec::new());
         }
+        let sums = in_order(self.plan, combining)?;
         let scope = self.builder.begin_scope();
         let warp = self.warp_of_cta();
         let mut part = int(0);
@@ -49,8 +50,8 @@ impl<'p> Lowering<'p> {
         let mut writes = Vec::new();
         for (value, register) in parts {
             let behind = kept.map_or(0, |mode| value[mode]);
-            let address = self.part_at(sums, place.clone(), behind)?;
-            writes.push(moved(&sums.scratch.write, &address, *register));
+            let address = self.part_at(combining, place.clone(), behind)?;
+            writes.push(moved(&sums.put, &address, *register));
         }
         let alone = self.alone(step, &[[0; 2]])?;
         let mut out = self.builder.end_scope(scope);
@@ -83,7 +84,7 @@ impl<'p> Lowering<'p> {
         let results: Vec<Reg> = parts.iter().map(|(_, register)| *register).collect();
         self.across_lanes(&mut folding, lane_masks(combining.lanes), &results)?;
         let mut out = folding.out;
-        out.extend(self.hand_parts((in_order(self.plan, combining)?, step), held, &parts)?);
+        out.extend(self.hand_parts((combining, step), held, &parts)?);
         Ok(out)
     }
 
@@ -120,8 +121,9 @@ impl<'p> Lowering<'p> {
         self.for_elements(summing, &lanes, |this, element, inside| {
             let mut out = Vec::new();
             for (part, register) in (0..).zip(&read) {
-                let address = this.part_at(sums, element.clone(), part * summing.elements)?;
-                out.push(moved(&sums.scratch.read, &address, *register));
+                let address =
+                    this.part_at(summing.combining, element.clone(), part * summing.elements)?;
+                out.push(moved(&sums.take, &address, *register));
             }
             let whole = match read.as_slice() {
                 [alone] => *alone,
@@ -151,20 +153,19 @@ impl<'p> Lowering<'p> {
     }
 
     /// The address of a part in shared memory: of that element, so many behind it.
-    fn part_at(&self, sums: &InOrder, element: Expr, behind: i64) -> Result<Address> {
+    fn part_at(&self, of: &Combining, element: Expr, behind: i64) -> Result<Address> {
+        let sets = self.plan.place_of(of);
+        let sets = sets.ok_or_else(|| bug(self.plan, "sums have no place".to_string()))?;
         let mut offset = mul(element, int(TERM_BYTES));
-        if let Some(roles) = &self.plan.roles
-            && roles.staging_sets() > 1
-        {
+        if sets.count > 1 {
             let set = self.role()?.warpgroup.clone();
-            let bytes = i64::from(sums.scratch.size_bytes);
-            offset = add(offset, mul(set, int(bytes)));
+            offset = add(offset, mul(set, int(i64::from(sets.each))));
         }
         Ok(Address {
             space: Space::Smem,
             base: Base::Smem,
             offset,
-            imm: i64::from(sums.scratch.offset_bytes) + behind * TERM_BYTES,
+            imm: i64::from(sets.at) + behind * TERM_BYTES,
             coords: Vec::new(),
         })
     }

@@ -5,6 +5,7 @@ mod warp_roles;
 
 use std::fmt;
 
+use crate::plan::data::arena::Holds;
 use crate::plan::data::choices::{Choice, LeftOut};
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::{Rows, SmemTile, Step};
@@ -36,11 +37,7 @@ impl fmt::Display for Plan {
             writeln!(f, "  gmem {operand}")?;
         }
         write_orders(f, self)?;
-        if self.stages > 0 || self.roles.is_some() {
-            let (stages, stage, all) = (self.stages, self.stage_bytes, self.smem_bytes);
-            writeln!(f, "  smem {all} bytes: {stages} stages of {stage}")?;
-        }
-        (self.smem.iter()).try_for_each(|tile| write_smem(f, self, tile))?;
+        write_smem(f, self)?;
         if let Some(mma) = &self.mma {
             writeln!(f, "  mma {}", mma.atom.id)?;
             writeln!(f, "    atoms {}", mma.tiled.atom_layout_mnk())?;
@@ -124,11 +121,42 @@ fn write_outer(f: &mut fmt::Formatter<'_>, outer: &[String]) -> fmt::Result {
     }
 }
 
-fn write_smem(f: &mut fmt::Formatter<'_>, plan: &Plan, tile: &SmemTile) -> fmt::Result {
+/// Every place in shared memory, with the tiles that lie in it.
+fn write_smem(f: &mut fmt::Formatter<'_>, plan: &Plan) -> fmt::Result {
+    let places = plan.arena.places();
+    if !places.is_empty() {
+        writeln!(f, "  smem {} bytes", plan.arena.bytes())?;
+    }
+    for place in places {
+        let (at, count, each) = (place.at, place.count, place.each);
+        let holds = place.holds;
+        writeln!(f, "    at {at}: {count} of {each} bytes, {holds}")?;
+        let own = plan.smem.iter().filter(|tile| tile.within == holds);
+        own.into_iter()
+            .try_for_each(|tile| write_smem_tile(f, plan, tile))?;
+    }
+    Ok(())
+}
+
+impl fmt::Display for Holds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Holds::Slots(number) => write!(f, "slots of pipe {number}"),
+            Holds::Staging => f.write_str("sets of staging buffers"),
+            Holds::Full(number) => write!(f, "full barriers of pipe {number}"),
+            Holds::Empty(number) => write!(f, "empty barriers of pipe {number}"),
+            Holds::Turns => f.write_str("turn barriers"),
+            Holds::Fold(number) => write!(f, "values of fold {number}"),
+            Holds::Sums(number) => write!(f, "parts of sums {number}"),
+        }
+    }
+}
+
+fn write_smem_tile(f: &mut fmt::Formatter<'_>, plan: &Plan, tile: &SmemTile) -> fmt::Result {
     let name = plan.tile_name(&tile.operand, tile.plane);
     let (layout, at, bytes) = (&tile.layout, tile.offset_bytes, tile.size_bytes);
     let dtype = tile.dtype;
-    writeln!(f, "    {name}: {dtype} {layout} at {at} ({bytes} bytes)")
+    writeln!(f, "      {name}: {dtype} {layout} at {at} ({bytes} bytes)")
 }
 
 fn write_step(f: &mut fmt::Formatter<'_>, step: &Step) -> fmt::Result {

@@ -1,4 +1,4 @@
-//! The lines of a plan that say who does what: roles, their ring, boxes, barriers and descriptors.
+//! The lines of a plan that say who does what: roles, their pipes, boxes and descriptors.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use crate::plan::data::matrix_descriptor::{Descriptor, Major, UNIT_BYTES};
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::{BoxCopy, Hop};
 use crate::plan::data::values::Every;
-use crate::plan::data::warp_roles::{BARRIER_BYTES, LoadPipe, Roles, WARPS, entry_registers};
+use crate::plan::data::warp_roles::{LoadPipe, Roles, WARPS, entry_registers};
 use crate::plan::work_tiles::Cluster;
 use crate::spec::keys::model::Schedule;
 
@@ -15,16 +15,11 @@ use crate::spec::keys::model::Schedule;
 pub(super) fn write(f: &mut fmt::Formatter<'_>, plan: &Plan, roles: &Roles) -> fmt::Result {
     write_teams(f, roles)?;
     write_tiles(f, plan)?;
-    for pipe in &roles.pipes {
+    for (number, pipe) in roles.pipes.iter().enumerate() {
+        write_pipe(f, number, pipe)?;
         let descriptors = match pipe.every {
-            Every::Trip => {
-                write_ring(f, plan, roles, pipe)?;
-                &roles.descriptors[..]
-            }
-            Every::WorkTile => {
-                write_ahead(f, pipe)?;
-                &[]
-            }
+            Every::Trip => &roles.descriptors[..],
+            Every::WorkTile => &[],
         };
         for (number, copy) in pipe.loads.iter().enumerate() {
             write_boxes(f, plan, copy)?;
@@ -37,17 +32,7 @@ pub(super) fn write(f: &mut fmt::Formatter<'_>, plan: &Plan, roles: &Roles) -> f
         write_boxes(f, plan, store)?;
         write_staging(f, plan, roles, store)?;
     }
-    let rings = || roles.pipes.iter().map(|pipe| pipe.ring);
-    let turns = roles
-        .turns_at
-        .map_or(0, |_| roles.consumers * BARRIER_BYTES);
-    let bytes = turns + rings().map(|ring| ring.barrier_bytes()).sum::<u32>();
-    let at = rings().map(|ring| ring.barriers_at).min().unwrap_or(0);
-    writeln!(
-        f,
-        "  barriers at {at}: {bytes} bytes, end at {}",
-        at + bytes
-    )
+    Ok(())
 }
 
 fn write_teams(f: &mut fmt::Formatter<'_>, roles: &Roles) -> fmt::Result {
@@ -113,61 +98,18 @@ fn write_tiles(f: &mut fmt::Formatter<'_>, plan: &Plan) -> fmt::Result {
     )
 }
 
-fn write_ring(
-    f: &mut fmt::Formatter<'_>,
-    plan: &Plan,
-    roles: &Roles,
-    pipe: &LoadPipe,
-) -> fmt::Result {
+/// What makes a slot full, and what empty.
+fn write_pipe(f: &mut fmt::Formatter<'_>, number: usize, pipe: &LoadPipe) -> fmt::Result {
     let ring = &pipe.ring;
-    let (stages, stage) = (ring.stages, ring.slot_bytes);
-    writeln!(f, "  ring of {stages} slots of {stage} bytes")?;
+    let every = match pipe.every {
+        Every::Trip => "trip",
+        Every::WorkTile => "work tile",
+    };
     writeln!(
         f,
-        "    full barriers: {stages} at {}, each of {} arrival and {} bytes",
-        ring.full_at(),
-        ring.full_arrivals,
-        ring.bytes
-    )?;
-    let (warps, ctas) = (
-        roles.consumers_of_a_tile() * WARPS,
-        plan.work.cluster().neighbours(),
-    );
-    writeln!(
-        f,
-        "    empty barriers: {stages} at {}, each of {} arrivals ({warps} warps of {ctas} CTA{})",
-        ring.empty_at(),
-        ring.empty_arrivals,
-        if ctas == 1 { "" } else { "s" }
-    )?;
-    if let Some(at) = roles.turns_at {
-        let consumers = roles.consumers;
-        writeln!(
-            f,
-            "    turn barriers: {consumers} at {at}, each of 1 arrival"
-        )?;
-    }
-    Ok(())
-}
-
-fn write_ahead(f: &mut fmt::Formatter<'_>, pipe: &LoadPipe) -> fmt::Result {
-    let ring = &pipe.ring;
-    let slots = ring.stages;
-    let plural = if slots == 1 { "" } else { "s" };
-    writeln!(
-        f,
-        "  ahead at {}: {slots} slot{plural} of {} bytes, filled once for each work tile",
-        ring.slots_at, ring.slot_bytes
-    )?;
-    writeln!(
-        f,
-        "    full barriers: {slots} at {}, each of {} arrival and {} bytes; empty: {slots} at {}, \
-         each of {} arrivals",
-        ring.full_at(),
-        ring.full_arrivals,
-        ring.bytes,
-        ring.empty_at(),
-        ring.empty_arrivals
+        "  pipe {number}: {} slots, one filled every {every} by {} bytes and {} arrival, emptied by \
+         {} arrivals",
+        ring.stages, ring.bytes, ring.full_arrivals, ring.empty_arrivals
     )
 }
 
@@ -264,10 +206,10 @@ fn write_staging(
 ) -> fmt::Result {
     let bytes = plan.output_tile().map_or(0, |tile| tile.size_bytes);
     let sets = roles.staging_sets();
-    let (buffers, at) = (roles.staging.buffers, roles.staging.offset_bytes);
+    let buffers = roles.staging.buffers;
     writeln!(
         f,
-        "  staging at {at}: {sets} set{} of {bytes} bytes, {buffers} buffer{} of {} bytes for a \
+        "  staging: {sets} set{} of {bytes} bytes, {buffers} buffer{} of {} bytes for a \
          warpgroup",
         if sets == 1 { "" } else { "s" },
         if buffers == 1 { "" } else { "s" },

@@ -21,6 +21,7 @@ use crate::plan::data::values::Staged;
 use crate::plan::elementwise::thread_tiles::Shares;
 use crate::plan::instructions::choose::Chooser;
 use crate::plan::limits::registers_and_smem;
+use crate::plan::smem::arena;
 use crate::plan::smem::bank_conflicts::Wavefronts;
 use crate::plan::smem::swizzle_search::{Lies, place_smem, refuse_conflicts};
 use crate::spec::keys::model::{Auto, CopyPath, Operand, Spec};
@@ -317,7 +318,7 @@ fn planned(
     let steps = [&write, &load];
     let placed = place_smem(chooser, &mut plan, operand, tile, lies, &swizzle, steps)?;
     plan.stages = 1;
-    plan.smem_bytes = plan.stage_bytes;
+    arena::place(&mut plan);
     registers_and_smem::check_smem(chooser, &plan);
     fills.push(write);
     let from_gmem = |step: &&Step| matches!(step.hop, Hop::G2r | Hop::G2s);

@@ -12,10 +12,12 @@ use tilewright_layout::Swizzle;
 
 use crate::arch::WARPGROUP;
 use crate::dtype::DType;
-use crate::error::Result;
+use crate::error::{Result, Violation};
+use crate::plan::data::arena::Holds;
+use crate::plan::data::choices::{Choice, LeftOut};
 use crate::plan::data::matrix_descriptor::Descriptor;
 use crate::plan::data::model::{MmaPlan, Plan};
-use crate::plan::data::moves::{BoxCopy, SmemTile};
+use crate::plan::data::moves::BoxCopy;
 use crate::plan::data::values::Every;
 use crate::plan::data::warp_roles::{BARRIER_BYTES, LoadPipe, Ring, Roles, WARPS};
 use crate::plan::gemm::multistage_copies;
@@ -24,10 +26,10 @@ pub(super) use crate::plan::gemm::warp_specialized::tma_store::stores;
 use crate::plan::gemm::warp_specialized::warpgroup_mma::{check_planes, consumers, tiled_mma};
 use crate::plan::instructions::choose::Chooser;
 use crate::plan::limits::registers_and_smem::check_cta_threads;
-use crate::plan::values::deterministic_sums;
+use crate::plan::smem::arena;
 use crate::plan::work_tiles::{Cluster, Source, Work};
 use crate::spec::keys::model::{
-    Auto, Axis, CopyPath, Operand, Point, Role, Schedule, SchedulerKind, Spec, Stride,
+    Auto, Axis, CopyPath, Operand, Point, Schedule, SchedulerKind, Spec, Stride,
 };
 use registers::registers;
 
@@ -40,6 +42,11 @@ const MAX_BOX: i64 = 256;
 const MOST_STAGES: u32 = 8;
 /// Rows of a warpgroup's MMA.
 const MMA_ROWS: i64 = 64;
+/// Number of the pipe of what each trip reads.
+const TRIPS: usize = 0;
+/// Number of the pipe of what an epilogue reads.
+const AHEAD: usize = 1;
+
 /// Plans the point this way. What a violation leaves open is not decided.
 pub(super) fn plan(
     point: &Point,
@@ -89,13 +96,8 @@ pub(super) fn plan(
         return Ok(());
     };
     let (store, staging) = stored.unzip();
-    let ring = ring(&loads);
     let mut roles = Roles {
-        pipes: vec![LoadPipe {
-            every: Every::Trip,
-            loads,
-            ring,
-        }],
+        pipes: Vec::new(),
         schedule,
         consumers,
         registers,
@@ -103,8 +105,13 @@ pub(super) fn plan(
         descriptors,
         store,
         staging: staging.unwrap_or_default(),
-        turns_at: None,
     };
+    let warps = roles.consumers_of_a_tile() * WARPS;
+    roles.pipes.push(LoadPipe {
+        every: Every::Trip,
+        ring: ring(TRIPS, &loads, warps * plan.work.cluster().neighbours()),
+        loads,
+    });
     check_partials(spec, chooser, &plan.work);
     let slots = roles.staging_sets();
     let sharers = (slots, roles.consumers_of_a_tile());
@@ -138,8 +145,7 @@ fn in_flight(spec: &Spec, chooser: &mut Chooser<'_>) -> u32 {
 }
 
 /// A slot that products in flight read is released when they are done: the next ones need another.
-fn check_slots(chooser: &mut Chooser<'_>, plan: &Plan, roles: &Roles) {
-    let (stages, in_flight) = (plan.stages, roles.in_flight);
+fn check_slots(chooser: &mut Chooser<'_>, stages: u32, in_flight: u32) {
     if stages <= in_flight {
         let message = format!(
             "pipeline.stages {stages} leaves no slot to load into while pipeline.in_flight \
@@ -222,98 +228,59 @@ fn inputs(
     Ok((loads, descriptors))
 }
 
-/// A ring for those loads, not placed yet.
-fn ring(loads: &[BoxCopy]) -> Ring {
+/// The ring of the pipe of that number, for those loads; how many slots it has is decided when all
+/// else has its place.
+fn ring(number: usize, loads: &[BoxCopy], empty_arrivals: u32) -> Ring {
     let bytes: i64 = loads
         .iter()
         .map(|load| load.box_bytes() * load.all_places().count() as i64)
         .sum();
     Ring {
+        number,
         stages: 0,
-        slots_at: 0,
-        slot_bytes: 0,
         full_arrivals: 1,
         bytes: bytes as u32,
-        empty_arrivals: 0,
-        barriers_at: 0,
+        empty_arrivals,
     }
 }
 
-/// Lays out shared memory, when all is known that has a place there.
+/// Lays out shared memory, when all is known that has a place there: the first pipe has as many
+/// slots as fit beside all else.
 pub(super) fn place(spec: &Spec, chooser: &mut Chooser<'_>, plan: &mut Plan) {
-    let Some(mut roles) = plan.roles.take() else {
+    arena::place(plan);
+    let slot = plan.slot_bytes(Holds::Slots(TRIPS)).max(1) + 2 * BARRIER_BYTES;
+    let room = plan.arch.smem_max_bytes.saturating_sub(plan.arena.bytes());
+    let stages = (spec.pipeline.stages).unwrap_or_else(|| (room / slot).clamp(2, MOST_STAGES));
+    let Some(roles) = &mut plan.roles else {
         return;
     };
-    lay_out(spec, plan, &mut roles);
-    check_slots(chooser, plan, &roles);
-    plan.roles = Some(roles);
-}
-
-/// The slots of the pipes, the staging buffers, the barriers, what warps add up. The first pipe has
-/// as many slots as fit beside all else.
-fn lay_out(spec: &Spec, plan: &mut Plan, roles: &mut Roles) {
-    let sets = roles.staging_sets();
-    let staging = plan.output_tile().map_or(0, |tile| tile.size_bytes);
-    let staging = staging.saturating_mul(sets);
-    let turns = match roles.schedule {
-        Schedule::Pingpong => roles.consumers * BARRIER_BYTES,
-        _ => 0,
-    };
-    let added = deterministic_sums::place(plan.flow.as_mut(), &plan.cta_tile, (sets, 0));
-    let empty_arrivals = roles.consumers_of_a_tile() * WARPS * plan.work.cluster().neighbours();
-    let mut pipes = roles
-        .pipes
-        .iter_mut()
-        .map(|pipe| (&pipe.loads, &mut pipe.ring));
-    let Some((_, first)) = pipes.next() else {
-        return;
-    };
-    let mut others: Vec<_> = pipes.collect();
-    let fixed = others
-        .iter()
-        .fold(staging + turns + added, |sum, (_, ring)| {
-            let slots = ring.slot_bytes.saturating_mul(ring.stages);
-            sum.saturating_add(slots)
-                .saturating_add(ring.barrier_bytes())
+    if let Some(first) = roles.pipes.first_mut() {
+        first.ring.stages = stages;
+    }
+    plan.stages = stages;
+    check_slots(chooser, stages, roles.in_flight);
+    arena::place(plan);
+    if spec.pipeline.stages == Auto::Auto && stages < MOST_STAGES {
+        chooser.choices.push(Choice {
+            key: "pipeline.stages".to_owned(),
+            taken: stages.to_string(),
+            left_out: vec![LeftOut {
+                candidate: (stages + 1).to_string(),
+                reasons: vec![Violation::new("smem-capacity", one_more(plan, slot))],
+            }],
         });
-    let per_stage = plan.stage_bytes.max(1) + 2 * BARRIER_BYTES;
-    let fitting = plan.arch.smem_max_bytes.saturating_sub(fixed) / per_stage;
-    plan.stages = (spec.pipeline.stages).unwrap_or_else(|| fitting.clamp(2, MOST_STAGES));
-    first.stages = plan.stages;
-    first.slot_bytes = plan.stage_bytes;
-    first.empty_arrivals = empty_arrivals;
-    let mut end = Bytes(0);
-    first.slots_at = end.take(first.slot_bytes.saturating_mul(first.stages));
-    for (loads, ring) in &mut others {
-        ring.slots_at = end.take(ring.slot_bytes.saturating_mul(ring.stages));
-        let own = |tile: &&mut SmemTile| loads.iter().any(|load| load.operand == tile.operand);
-        for tile in plan.smem.iter_mut().filter(own) {
-            tile.offset_bytes = tile.offset_bytes.saturating_add(ring.slots_at);
-        }
     }
-    roles.staging.offset_bytes = end.take(staging);
-    let output = plan.named(Role::Output).to_string();
-    if let Some(tile) = plan.smem.iter_mut().find(|tile| tile.operand == output) {
-        tile.offset_bytes = roles.staging.offset_bytes;
-    }
-    first.barriers_at = end.take(first.barrier_bytes());
-    roles.turns_at = (turns > 0).then(|| end.take(turns));
-    for (_, ring) in &mut others {
-        ring.barriers_at = end.take(ring.barrier_bytes());
-    }
-    plan.smem_bytes = deterministic_sums::place(plan.flow.as_mut(), &plan.cta_tile, (sets, end.0));
 }
 
-/// Shared memory up to a byte.
-struct Bytes(u32);
-
-impl Bytes {
-    /// So many more: where they begin.
-    fn take(&mut self, bytes: u32) -> u32 {
-        let at = self.0;
-        self.0 = at.saturating_add(bytes);
-        at
-    }
+/// What a slot more of so many bytes would need.
+fn one_more(plan: &Plan, slot: u32) -> String {
+    format!(
+        "{} stages need {} bytes of smem; {} allows {}",
+        plan.stages + 1,
+        plan.arena.bytes().saturating_add(slot),
+        plan.arch,
+        plan.arch.smem_max_bytes
+    )
 }
 
 /// The hardware's swizzle of that width, on elements of that size; none for 16 bytes.

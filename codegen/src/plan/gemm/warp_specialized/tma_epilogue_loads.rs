@@ -4,11 +4,12 @@
 
 use tilewright_layout::make_tiled_copy_c;
 
-use super::{MAX_BOX, TENSOR_ALIGN, is_of_trips, map_misfit, ring};
+use super::{AHEAD, MAX_BOX, TENSOR_ALIGN, is_of_trips, map_misfit, ring};
 use crate::atoms::model::Space;
 use crate::error::Result;
 use crate::plan::copies::partition;
 use crate::plan::copies::tiled_copy::{assume_bytes, fitting};
+use crate::plan::data::arena::Holds;
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::{BoxCopy, BoxPlace, Hop, SmemTile, Step};
 use crate::plan::data::values::Every;
@@ -33,11 +34,11 @@ pub(super) fn epilogue_loads(
     plan: &mut Plan,
     (slots, consumers): (u32, u32),
 ) -> Result<Option<LoadPipe>> {
-    let (mut loads, mut slot_bytes) = (Vec::new(), 0);
+    let mut loads = Vec::new();
     for operand in &spec.operands {
         let is_later = operand.role == Role::Extra && !is_of_trips(spec, operand);
         if is_later && asks(spec, operand) {
-            loads.extend(load(spec, chooser, plan, &mut slot_bytes, operand)?);
+            loads.extend(load(spec, chooser, plan, operand)?);
         }
     }
     let Some(BoxCopy { operand: name, .. }) = loads.first() else {
@@ -53,9 +54,7 @@ pub(super) fn epilogue_loads(
     }
     let ring = Ring {
         stages: slots,
-        slot_bytes,
-        empty_arrivals: consumers * WARPS,
-        ..ring(&loads)
+        ..ring(AHEAD, &loads, consumers * WARPS)
     };
     Ok(Some(LoadPipe {
         every: Every::WorkTile,
@@ -64,13 +63,11 @@ pub(super) fn epilogue_loads(
     }))
 }
 
-/// Plans the boxes of an operand, its place in a slot of so many bytes before it, and its way into
-/// registers.
+/// Plans the boxes of an operand, its place in a slot and its way into registers.
 fn load(
     spec: &Spec,
     chooser: &mut Chooser<'_>,
     plan: &mut Plan,
-    slot_bytes: &mut u32,
     operand: &Operand,
 ) -> Result<Option<BoxCopy>> {
     let name = operand.name.as_str();
@@ -92,12 +89,14 @@ fn load(
     let span = width / bytes;
     let layout = input_layout(tile, 1, span, bytes)?;
     let size_bytes = placed_bytes(layout.inner.cosize()?, operand.dtype);
+    let slot = Holds::Slots(AHEAD);
     let smem = SmemTile {
         operand: name.to_string(),
         plane: None,
         dtype: operand.dtype,
         layout,
-        offset_bytes: *slot_bytes,
+        within: slot,
+        offset_bytes: plan.slot_bytes(slot),
         size_bytes,
     };
     let Some(step) = into_registers(spec, chooser, plan, operand, &smem)? else {
@@ -107,7 +106,6 @@ fn load(
     assume_bytes(plan, operand, TENSOR_ALIGN, &reason);
     plan.steps.push(step);
     plan.smem.push(smem);
-    *slot_bytes = slot_bytes.saturating_add(size_bytes);
     // Rows of a box that divide the tile's.
     let mut rows = (1..=tile[0].min(MAX_BOX)).rev();
     let rows = rows.find(|rows| tile[0] % rows == 0).unwrap_or(1);

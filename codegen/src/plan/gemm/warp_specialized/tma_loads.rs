@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use tilewright_layout::{ComposedLayout, IntTuple, Layout};
 
-use super::{MAX_BOX, TENSOR_ALIGN, by_mode, map_misfit, rank, swizzle_of};
+use super::{MAX_BOX, TENSOR_ALIGN, TRIPS, by_mode, map_misfit, rank, swizzle_of};
 use crate::atoms::model::{Atom, BulkFacts, Space, TensorFacts};
 use crate::error::Result;
 use crate::plan::copies::packed_weights::PADDED_ROWS;
 use crate::plan::copies::tiled_copy::assume_bytes;
+use crate::plan::data::arena::Holds;
 use crate::plan::data::matrix_descriptor::{Descriptor, Major};
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::{BoxCopy, BoxPlace, Hop, SmemTile};
@@ -89,15 +90,16 @@ pub(super) fn input(
     let reason = format!("copy.{name}.g2s: {what}");
     assume_bytes(plan, operand, TENSOR_ALIGN, &reason);
     let size_bytes = placed_bytes(layout.inner.cosize()?, operand.dtype);
+    let slot = Holds::Slots(TRIPS);
     plan.smem.push(SmemTile {
         operand: name.to_string(),
         plane: None,
         dtype: operand.dtype,
         layout,
-        offset_bytes: plan.stage_bytes,
+        within: slot,
+        offset_bytes: plan.slot_bytes(slot),
         size_bytes,
     });
-    plan.stage_bytes = plan.stage_bytes.saturating_add(size_bytes);
     let load = BoxCopy {
         operand: name.to_string(),
         hop: Hop::G2s,

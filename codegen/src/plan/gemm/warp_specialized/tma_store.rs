@@ -11,6 +11,7 @@ use super::{MMA_ROWS, TENSOR_ALIGN, map_misfit, rank, swizzle_of};
 use crate::atoms::model::{Atom, OperandKind, Space, TensorFacts};
 use crate::error::Result;
 use crate::plan::copies::tiled_copy::{assume_bytes, copy_of, values};
+use crate::plan::data::arena::Holds;
 use crate::plan::data::model::{MmaPlan, Plan};
 use crate::plan::data::moves::{BoxCopy, BoxPlace, Hop, SmemTile, Step};
 use crate::plan::data::warp_roles::Staging;
@@ -106,7 +107,6 @@ pub(super) fn output(
     assume_bytes(plan, d, TENSOR_ALIGN, &reason);
     let staging = Staging {
         buffers: shape.count,
-        offset_bytes: 0,
     };
     Ok(Some((boxes(d, atoms.out_of, &buffers), staging)))
 }
@@ -259,6 +259,7 @@ fn stage(
         plane: None,
         dtype: d.dtype,
         layout,
+        within: Holds::Staging,
         offset_bytes: 0,
         size_bytes: placed_bytes(along_m * along_n * set, d.dtype),
     });

@@ -5,9 +5,10 @@ use tilewright_layout::{ComposedLayout, IntTuple, Layout, Swizzle};
 
 use super::tma_epilogue_loads::{asks, into_registers};
 use super::tma_loads::load_atom;
-use super::{MAX_BOX, TENSOR_ALIGN, is_of_trips, map_misfit};
+use super::{MAX_BOX, TENSOR_ALIGN, TRIPS, is_of_trips, map_misfit};
 use crate::error::Result;
 use crate::plan::copies::tiled_copy::assume_bytes;
+use crate::plan::data::arena::Holds;
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::{BoxCopy, BoxPlace, Hop, SmemTile};
 use crate::plan::instructions::choose::{Chooser, STRIDE_CODE};
@@ -93,6 +94,7 @@ fn load(
         0 => [extent, 1],
         _ => [1, extent],
     };
+    let slot = Holds::Slots(TRIPS);
     let smem = SmemTile {
         operand: name.to_string(),
         plane: None,
@@ -101,7 +103,8 @@ fn load(
             Swizzle::NONE,
             Layout::new(IntTuple::flat(tile(extent)), IntTuple::flat([1, 1]))?,
         ),
-        offset_bytes: plan.stage_bytes,
+        within: slot,
+        offset_bytes: plan.slot_bytes(slot),
         size_bytes: placed_bytes(extent, operand.dtype),
     };
     let Some(step) = into_registers(spec, chooser, plan, operand, &smem)? else {
@@ -110,7 +113,6 @@ fn load(
     let reason = format!("copy.{name}.g2s: a tensor map");
     assume_bytes(plan, operand, TENSOR_ALIGN, &reason);
     plan.steps.push(step);
-    plan.stage_bytes = plan.stage_bytes.saturating_add(smem.size_bytes);
     plan.smem.push(smem);
     // Boxes that divide the tile.
     let mut boxed = (1..=extent.min(MAX_BOX)).rev();

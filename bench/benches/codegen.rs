@@ -55,7 +55,7 @@ fn stages(c: &mut Criterion) {
         let plan = plan::plan(point).unwrap();
         let tile = ir::tile::build::build(&plan).unwrap();
         let program = lower::lower(&plan, &tile).unwrap();
-        let name = |stage: &str| format!("{stage}/{}", point.spec.name);
+        let name = |stage: &str| format!("{stage}/{}", point.spec.problem.name);
         briefly(c, &name("parse"), || {
             black_box(spec::parse(&file.path, black_box(&file.text)).unwrap());
         });

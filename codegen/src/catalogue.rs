@@ -77,7 +77,7 @@ pub fn runs_on(arch: &Arch, devices: &[String]) -> Result<bool> {
 /// What is said where GPUs of these architectures run none of what is made of the files.
 pub fn none_runs(files: &[SpecFile], devices: &[String]) -> String {
     let points = files.iter().flat_map(|file| &file.points);
-    let made: BTreeSet<&str> = points.map(|point| point.spec.arch.name).collect();
+    let made: BTreeSet<&str> = points.map(|point| point.spec.problem.arch.name).collect();
     let made: Vec<&str> = made.into_iter().collect();
     format!(
         "no spec has a kernel that {} runs: those of these specs are for {}, and run on newer GPUs \

@@ -34,7 +34,7 @@ pub fn first_good(
     making: &Making,
     finish: impl FnMut(&mut Compiled),
 ) -> Result<Found> {
-    let code = making.code_arch(&point.id, &point.spec.arch)?;
+    let code = making.code_arch(&point.id, &point.spec.problem.arch)?;
     among(point, making, code.as_ref(), (MOST_KERNELS, finish))
 }
 

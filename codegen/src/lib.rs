@@ -107,7 +107,7 @@ pub fn compile_plan(plan: Plan) -> Result<Compiled> {
 /// serializes, whatever the plan takes for what the spec leaves to it;
 /// [`Unsupported`](error::Error::Unsupported) for a kernel that would have no code to run.
 pub fn artifact(file: &SpecFile, point: &Point, making: &Making) -> Result<Artifact> {
-    let code = making.code_arch(&point.id, &point.spec.arch)?;
+    let code = making.code_arch(&point.id, &point.spec.problem.arch)?;
     let mut table = Default::default();
     let found = first_good::first_good(point, making, |made| {
         table = pack::lines::table(file, &made.plan, &made.tile, &made.ptx.lines);

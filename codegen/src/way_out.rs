@@ -12,7 +12,7 @@ use crate::making::Making;
 use crate::plan::candidates::changes::{Change, changes, values};
 use crate::plan::candidates::ways_out;
 use crate::spec::Keys;
-use crate::spec::keys::model::{Point, Spec};
+use crate::spec::keys::model::Point;
 
 /// Most changes that the assembler is asked about, and kernels that are made of each.
 const MOST_CHANGES: usize = 10;
@@ -42,7 +42,11 @@ pub fn with_way_out(point: &Point, making: &Making, error: Error) -> Error {
 
 /// What the assembler refuses, told once, with a way out.
 fn of_the_assembler(point: &Point, making: &Making, all: Vec<Violation>) -> Vec<Violation> {
-    let advice = way_out(point, making, changes(&point.spec));
+    let advice = way_out(
+        point,
+        making,
+        changes(&point.spec.problem, &point.spec.schedule),
+    );
     let advice = advice.map(|values| match values.contains(", for ") {
         true => format!(
             "use {values}, which builds, and for more of that a kernel behind this one, in the \
@@ -117,16 +121,15 @@ fn is_the_assemblers(violation: &Violation) -> bool {
 
 /// Keys with values with which the point builds: those of the first change that does.
 fn way_out(point: &Point, making: &Making, changes: Vec<Change>) -> Option<String> {
-    let code = making.code_arch(&point.id, &point.spec.arch).ok()?;
-    let mut tried: Vec<Spec> = vec![point.spec.clone()];
+    let code = making.code_arch(&point.id, &point.spec.problem.arch).ok()?;
+    let mut tried = vec![point.spec.schedule.clone()];
     let mut judged = 0;
-    for Change { keys, spec } in changes {
-        if tried.contains(&spec) {
+    for Change { keys, schedule } in changes {
+        if tried.contains(&schedule) {
             continue;
         }
-        let (id, spec) = (point.id.clone(), spec);
-        tried.push(spec.clone());
-        let point = Point { id, spec };
+        tried.push(schedule.clone());
+        let point = point.with(schedule);
         let nothing = |_: &mut _| {};
         let found = first_good::among(&point, making, code.as_ref(), (MOST_KERNELS, nothing));
         match found {

@@ -62,6 +62,7 @@ pub fn draw(seed: u64) -> Draft {
             pen.gemm();
             pen.batched();
         }
+        _ if seed % 8 == 2 => pen.scaled_parts(),
         _ => pen.gemm(),
     }
     pen.extras(family);
@@ -366,6 +367,96 @@ impl Pen {
         let of_default = ["cta_tile", "accumulator"];
         let keeps = |(path, _): &(String, String)| !of_default.contains(&path.as_str());
         self.draft.keys.retain(keeps);
+    }
+
+    /// Sums of parts of products, scaled by rows, columns, blocks of columns or elements, of a batch
+    /// or of none.
+    fn scaled_parts(&mut self) {
+        self.draft.set("arch", "sm_90a");
+        let inputs = self.pick(&["e4m3", "e5m2", "bf16", "s8"]);
+        let inputs = inputs.unwrap_or("e4m3");
+        let part = self.power(5..=7) / if inputs == "bf16" { 2 } else { 1 };
+        let (batch, blocks) = (self.chance(50), self.chance(60));
+        let shares_b = self.chance(50);
+        let [own, other] = [batch, batch && !shares_b].map(|own| if own { "z," } else { "" });
+        let columns = if blocks { "h,j" } else { "n" };
+        let to = format!("{own}m,{columns}");
+        let a = format!("a[{own}m,g,i]");
+        let b = format!("b[{other}{columns},g,i]");
+        let d = format!("d[{to}]");
+        let mut scales = vec![
+            format!("r[{own}m,g]"),
+            format!("c[{other}{columns},g]"),
+            format!("e[{own}m,{columns},g]"),
+        ];
+        scales.extend(blocks.then(|| format!("s[{other}h,g]")));
+        scales.shuffle(&mut self.rng);
+        scales.truncate(self.rng.random_range(1..=2));
+        let output = if inputs == "s8" { "f32" } else { "bf16" };
+        let typed = [(&a, inputs), (&b, inputs), (&d, output)];
+        let typed = typed
+            .into_iter()
+            .chain(scales.iter().map(|one| (one, "f32")));
+        for (read, dtype) in typed {
+            let Some((name, modes)) = read.trim_end_matches(']').split_once('[') else {
+                continue;
+            };
+            let path = format!("operands.{name}");
+            self.draft.set(&format!("{path}.dtype"), dtype);
+            self.draft
+                .set(&format!("{path}.layout"), format!("({modes})"));
+        }
+        let scale = match self.chance(50) {
+            true => format!("({})", scales.join(" * ")),
+            false => scales.join(" * "),
+        };
+        let result = match self.chance(30) {
+            true => format!("max(acc[{to}], 0)"),
+            false => format!("acc[{to}]"),
+        };
+        let sums = if inputs == "s8" { "s32" } else { "f32" };
+        let compute = format!(
+            "p[{to},g]: {sums} = sum[i] {a} * {b}; acc[{to}]: f32 = sum[g] p[{to},g] * {scale}; \
+             {d} = {result}"
+        );
+        self.draft.set("kernel", "scaled");
+        self.draft.set("compute", compute);
+        if inputs.starts_with('e') {
+            self.draft.set("accumulation", "fast");
+        }
+        self.schedule_of_parts(part, blocks);
+    }
+
+    /// The tile of sums of parts of so many elements, and now and then who computes it in which
+    /// order.
+    fn schedule_of_parts(&mut self, part: i64, blocks: bool) {
+        let width = (8 * self.power(0..=4)).to_string();
+        let part = part.to_string();
+        self.draft.set("modes.i", part.clone());
+        let across = match blocks {
+            true => {
+                self.draft.set("modes.j", width.clone());
+                "j"
+            }
+            false => "n",
+        };
+        let rows = 64 * self.rng.random_range(1..=4);
+        self.draft.set("cta_tile.m", rows.to_string());
+        self.draft.set(&format!("cta_tile.{across}"), width);
+        self.draft.set("cta_tile.i", part);
+        let orders = ["row", "column", "grouped_4", "grouped_16", "hilbert_8"];
+        let keys: [(u32, &str, &[&str]); 3] = [
+            (50, "pipeline.schedule", &["cooperative", "pingpong"]),
+            (40, "scheduler.raster", &orders),
+            (30, "cluster", &["(2,1,1)", "(1,2,1)"]),
+        ];
+        for (percent, key, values) in keys {
+            if self.chance(percent)
+                && let Some(value) = self.pick(values)
+            {
+                self.draft.set(key, value);
+            }
+        }
     }
 
     /// Optional keys beyond those, few in most specs, and now and then a tuning space.

@@ -76,7 +76,7 @@ fn feasible(file: &SpecFile) -> Result<Vec<&Point>, Error> {
             Err(other) => return Err(other),
         }
     }
-    let none = || Error::plan(&file.spec.name, Vec::new());
+    let none = || Error::plan(&file.spec.problem.name, Vec::new());
     match found.is_empty() {
         true => Err(refusal.unwrap_or_else(none)),
         false => Ok(found),
@@ -131,7 +131,7 @@ fn builds(text: &str, how: JudgeOptions) -> Result<(), Error> {
             Err(error) => refusal = refusal.or(Some(error)),
         }
     }
-    Err(refusal.unwrap_or_else(|| Error::plan(&file.spec.name, Vec::new())))
+    Err(refusal.unwrap_or_else(|| Error::plan(&file.spec.problem.name, Vec::new())))
 }
 
 /// How kernels are made.

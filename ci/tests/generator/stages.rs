@@ -39,7 +39,7 @@ fn stages_are_as_recorded() {
             stages.push(("ptx", compiled.ptx.text));
         }
         for (stage, text) in stages {
-            let path = format!("ci/data/golden/{}.{stage}", file.spec.name);
+            let path = format!("ci/data/golden/{}.{stage}", file.spec.problem.name);
             differences.extend(golden::difference(&path, &text).unwrap());
         }
     }
@@ -52,7 +52,7 @@ fn every_recorded_stage_belongs_to_a_spec() {
         .iter()
         .map(|path| {
             let text = fs::read_to_string(source_tree::root().join(path)).unwrap();
-            spec::parse(path, &text).unwrap().spec.name
+            spec::parse(path, &text).unwrap().spec.problem.name
         })
         .collect();
     for entry in fs::read_dir(source_tree::root().join("ci/data/golden")).unwrap() {

@@ -49,8 +49,8 @@ pub fn unjudged() -> String {
 /// What is told of the points that GPUs of these architectures do not run, where there are others.
 pub fn left_out_by_arch(files: &[SpecFile], archs: &[String]) -> Option<String> {
     let points = files.iter().flat_map(|file| {
-        let points = file.points.iter().map(|point| point.spec.arch);
-        points.map(move |arch| (file.spec.name.as_str(), arch))
+        let points = file.points.iter().map(|point| point.spec.problem.arch);
+        points.map(move |arch| (file.spec.problem.name.as_str(), arch))
     });
     let others = points.filter(|(_, arch)| matches!(catalogue::runs_on(arch, archs), Ok(false)));
     left_out::line(others.map(|(spec, arch)| (spec, arch.to_string())), archs)
@@ -120,7 +120,7 @@ pub fn lock_of(
 fn text(file: &SpecFile) -> SpecText<'_> {
     SpecText {
         path: Path::new(&file.path),
-        name: &file.spec.name,
+        name: &file.spec.problem.name,
         text: &file.text,
     }
 }
@@ -133,7 +133,7 @@ fn points<'f>(
     let mut points = Vec::new();
     for file in files {
         for point in &file.points {
-            if catalogue::runs_on(&point.spec.arch, archs).map_err(one)? {
+            if catalogue::runs_on(&point.spec.problem.arch, archs).map_err(one)? {
                 points.push((file, point));
             }
         }

@@ -174,10 +174,11 @@ pub fn points<'f>(file: &'f SpecFile, choice: &args::Points) -> Result<Vec<&'f P
             Err(failure_at(file, point, error))
         });
     }
-    for (point, error) in &refused {
+    for (_, error) in &refused {
+        // It begins with the point's id.
         let text = error.to_string();
         let why = text.lines().next().unwrap_or_default();
-        terminal::complain("note", &format!("left out {}: {why}", point.id));
+        terminal::complain("note", &format!("left out {why}"));
     }
     Ok(found)
 }

@@ -20,7 +20,7 @@ pub(super) fn attempt(point: &Point, catalogue: &Catalogue) -> Result<Plan> {
     if !chooser.violations.is_empty() {
         return Err(Error::plan(&point.id, chooser.violations));
     }
-    let planned = match point.spec.form() {
+    let planned = match point.spec.problem.form() {
         FormKind::Rows => elementwise::plan(point, &mut chooser),
         FormKind::Contraction => gemm::plan(point, &mut chooser),
         FormKind::Chain => Ok(None),
@@ -39,9 +39,11 @@ pub(super) fn attempt(point: &Point, catalogue: &Catalogue) -> Result<Plan> {
         Err(error) => return Err(error),
     };
     // What is not planned to its end may lack the tile that says which way it takes.
-    if let (Some(plan), FormKind::Rows, true) =
-        (&plan, point.spec.form(), chooser.violations.is_empty())
-    {
+    if let (Some(plan), FormKind::Rows, true) = (
+        &plan,
+        point.spec.problem.form(),
+        chooser.violations.is_empty(),
+    ) {
         main_loops::check(&point.spec, &mut chooser, MainLoop::of_rows(plan));
         main_loops::check_swizzles(&point.spec, &mut chooser, plan);
     }

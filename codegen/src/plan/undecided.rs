@@ -14,22 +14,24 @@ pub(super) fn undecided(point: &Point, threads: u32) -> Plan {
     let spec = &point.spec;
     Plan {
         id: point.id.clone(),
-        name: spec.name.clone(),
+        name: spec.problem.name.clone(),
         entry: entry_name(&point.id),
-        computes: Arc::clone(&spec.compute),
-        arch: spec.arch,
-        operands: spec.operands.clone(),
-        accumulator: spec.accumulator,
-        modes: spec.modes().to_vec(),
-        cta_tile: spec.cta_tile.clone(),
+        computes: Arc::clone(&spec.problem.compute),
+        arch: spec.problem.arch,
+        operands: spec.problem.operands.clone(),
+        accumulator: spec.problem.accumulator,
+        modes: spec.problem.modes().to_vec(),
+        cta_tile: spec.schedule.cta_tile.clone(),
         threads,
-        min_ctas_per_sm: match spec.min_ctas_per_sm {
+        min_ctas_per_sm: match spec.schedule.min_ctas_per_sm {
             Auto::Given(ctas) => Some(ctas),
             Auto::Auto => None,
         },
-        launch: (spec.scheduler.launch).unwrap_or_else(|| match spec.arch.overlaps_launches() {
-            true => LaunchKind::Programmatic,
-            false => LaunchKind::Plain,
+        launch: (spec.schedule.scheduler.launch).unwrap_or_else(|| {
+            match spec.problem.arch.overlaps_launches() {
+                true => LaunchKind::Programmatic,
+                false => LaunchKind::Plain,
+            }
         }),
         stages: 0,
         work: one_tile_each(spec),
@@ -49,21 +51,21 @@ pub(super) fn undecided(point: &Point, threads: u32) -> Plan {
 
 /// One output tile for each CTA, which stands alone.
 fn one_tile_each(spec: &Spec) -> Work {
-    let modes = spec.modes().iter().cloned();
-    let tile: Vec<(String, i64)> = modes.zip(spec.cta_tile.iter().copied()).collect();
+    let modes = spec.problem.modes().iter().cloned();
+    let tile: Vec<(String, i64)> = modes.zip(spec.schedule.cta_tile.iter().copied()).collect();
     let tiled = |(mode, extent): &(String, i64)| WorkAxis {
         mode: mode.clone(),
         fate: Fate::Tiled(*extent),
     };
     let mut across = [0, 1].map(|mode| tile.get(mode).map(tiled));
-    let outer = spec.compute.outer_modes();
+    let outer = spec.problem.compute.outer_modes();
     let mut apart: Vec<WorkAxis> = outer.iter().map(|mode| WorkAxis::one(mode)).collect();
     // Tiles stand along blocks of columns where they would along columns.
-    if spec.compute.blocks().is_some() {
+    if spec.problem.compute.blocks().is_some() {
         across[COLUMNS] = apart.pop();
     }
     let k = tile.get(SUMMED).cloned();
-    let looped = match spec.compute.part() {
+    let looped = match spec.problem.compute.part() {
         Some(part) => Some((part, 1)),
         None => k,
     };
@@ -75,7 +77,8 @@ fn one_tile_each(spec: &Spec) -> Work {
             mode,
             fate: Fate::Looped(each),
         }),
-        raster: (spec.scheduler.raster).unwrap_or_else(|| spec.form().facts().raster),
+        raster: (spec.schedule.scheduler.raster)
+            .unwrap_or_else(|| spec.problem.form().facts().raster),
         source: Source::Grid,
         ctas: None,
         shared_by: 1,

@@ -24,7 +24,7 @@
 //!   cta_tile: ["(32,128)", "(64,64)"]
 //! "#;
 //! let file = tilewright_codegen::spec::parse("specs/copy/plain.yaml", text)?;
-//! assert_eq!(file.spec.cta_tile, [32, 128]);
+//! assert_eq!(file.spec.schedule.cta_tile, [32, 128]);
 //! assert!(file.points[1].id.starts_with("copy_plain@64x64-"));
 //! # Ok::<(), tilewright_codegen::error::Error>(())
 //! ```

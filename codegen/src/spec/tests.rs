@@ -187,7 +187,7 @@ proptest! {
         prop_assert_eq!(&first.spec, &second.spec, "{}", printed);
         prop_assert_eq!(&printed, &second.spec.to_yaml().unwrap());
         prop_assert_eq!(&first.points[0].id, &second.points[0].id);
-        prop_assert_eq!(&first.spec.cta_tile, &[m, n, k]);
+        prop_assert_eq!(&first.spec.schedule.cta_tile, &[m, n, k]);
     }
 
     #[test]
@@ -306,7 +306,10 @@ fn hostile_yaml_is_refused_by_name() {
 fn words_stay_words() {
     // YAML 1.1 reads these as booleans; as names they are text.
     for name in ["n", "y", "on", "off", "no", "yes", "true"] {
-        assert_eq!(accepted(&GEMM.replace("gemm_t", name)).spec.name, name);
+        assert_eq!(
+            accepted(&GEMM.replace("gemm_t", name)).spec.problem.name,
+            name
+        );
     }
 }
 
@@ -336,10 +339,10 @@ fn the_space_is_bounded_and_in_order() {
     let tiles: Vec<i64> = file
         .points
         .iter()
-        .map(|point| point.spec.cta_tile[0])
+        .map(|point| point.spec.schedule.cta_tile[0])
         .collect();
     assert_eq!(tiles, [1, 1, 2, 2, 3, 3]);
-    assert_eq!(file.points[1].spec.pipeline.stages, Auto::Given(3));
+    assert_eq!(file.points[1].spec.schedule.pipeline.stages, Auto::Given(3));
     assert!(
         file.points[1].id.starts_with("gemm_t@1x1x1_s3-"),
         "{}",
@@ -354,7 +357,7 @@ fn accumulation_is_part_of_what_a_kernel_is() {
         .replace("bf16", "e4m3")
         .replace("d: { dtype: e4m3", "d: { dtype: f32");
     let [plain, fast] = [text.clone(), format!("{text}accumulation: fast\n")].map(|t| accepted(&t));
-    assert_eq!(fast.spec.accumulation, Some(Accumulation::Fast));
+    assert_eq!(fast.spec.problem.accumulation, Some(Accumulation::Fast));
     assert!(fast.points[0].id.starts_with("gemm_t@128x128x64_fast-"));
     assert_ne!(plain.spec, fast.spec);
     let printed = fast.spec.to_yaml().unwrap();
@@ -405,7 +408,7 @@ fn helps_name_values_that_do() {
 fn the_byte_names_are_in_elements() {
     let swizzle = |dtype: &str, name: &str| {
         let text = COPY.replace("f32", dtype) + &format!("swizzle: {{ s: {name} }}\n");
-        match &accepted(&text).spec.swizzle["s"] {
+        match &accepted(&text).spec.schedule.swizzle["s"] {
             Auto::Given(swizzle) => swizzle.to_string(),
             Auto::Auto => "auto".into(),
         }

@@ -172,7 +172,7 @@ fn said(source: Source, path: &Path) -> (String, BTreeMap<&'static str, String>)
             let Error::Plan { violations, .. } = error else {
                 panic!("{report}")
             };
-            let form = file.spec.form();
+            let form = file.spec.problem.form();
             let of = |one: &Violation| (one.code, instead(one.code, form).to_owned());
             (report, violations.iter().map(of).collect())
         }

@@ -93,7 +93,7 @@ cta_tile: { row: 128, out: 128, c: 64 }
 "#;
     assert_eq!(program(renamed), program(GEMM));
     let spec = file(renamed).spec;
-    assert_eq!(spec.modes(), ["row", "out", "c"]);
+    assert_eq!(spec.problem.modes(), ["row", "out", "c"]);
     let copy = r#"kernel: move
 name: k
 arch: sm_80
@@ -115,7 +115,7 @@ fn axes_the_other_way_round_are_the_same_program() {
     let transposed =
         computed("d[n,m] = sum[k] a[m,k] * b[n,k]").replace("(m,n):(ldd,1)", "(n,m):(ldd,1)");
     let roles = file(&transposed).spec;
-    assert_eq!(roles.modes(), ["n", "m", "k"]);
+    assert_eq!(roles.problem.modes(), ["n", "m", "k"]);
     assert!(!program(&transposed).is_empty());
 }
 

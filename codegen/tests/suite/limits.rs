@@ -99,7 +99,9 @@ fn example<'s>(
     form: FormKind,
     all: &'s [(SpecFile, Vec<Violation>)],
 ) -> Option<(&'s SpecFile, &'s Violation)> {
-    let of_form = all.iter().filter(|(file, _)| file.spec.form() == form);
+    let of_form = all
+        .iter()
+        .filter(|(file, _)| file.spec.problem.form() == form);
     let mut found =
         of_form.flat_map(|(file, violations)| violations.iter().map(move |v| (file, v)));
     found.find(|(_, violation)| violation.code == limit.code)
@@ -126,7 +128,9 @@ fn of_schedules(page: &mut String, all: &[(SpecFile, Vec<Violation>)]) {
         if form == FormKind::Contraction {
             codes.extend(types.iter().map(|one| (one.code, one.message.as_str())));
         }
-        let of_form = all.iter().filter(|(file, _)| file.spec.form() == form);
+        let of_form = all
+            .iter()
+            .filter(|(file, _)| file.spec.problem.form() == form);
         for violation in of_form.flat_map(|(_, violations)| violations) {
             codes.entry(violation.code).or_insert(&violation.message);
         }

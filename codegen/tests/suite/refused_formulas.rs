@@ -248,7 +248,10 @@ fn outputs_that_values_are_combined_with_may_be_listed_first() {
         let file = spec::parse("peaks.yaml", &text);
         let file = file.unwrap_or_else(|error| panic!("{}", error.report(false)));
         match plan::plan(&file.points[0]) {
-            Ok(plan) => (plan.cta_threads(), file.points[0].spec.cta_tile.clone()),
+            Ok(plan) => (
+                plan.cta_threads(),
+                file.points[0].spec.schedule.cta_tile.clone(),
+            ),
             Err(error) => panic!("{}", file.place(error).report(false)),
         }
     });

@@ -229,7 +229,7 @@ fn shipped_specs_are_accepted() {
         };
         for point in &loaded.points {
             let (name, suffix) = point.id.split_once('@').unwrap();
-            assert_eq!(name, loaded.spec.name);
+            assert_eq!(name, loaded.spec.problem.name);
             assert_eq!(suffix.rsplit_once('-').unwrap().1.len(), 6, "{}", point.id);
             assert!(ids.insert(point.id.clone()), "{} twice", point.id);
         }

@@ -237,7 +237,7 @@ fn extents(plans: &[(&Point, Plan)]) -> BTreeMap<String, String> {
 
 /// The form of a spec's formula.
 fn form(file: &SpecFile) -> Told {
-    let computes = &file.spec.compute;
+    let computes = &file.spec.problem.compute;
     let others = computes.others.iter().map(|(form, why, part)| Unfit {
         form,
         why: why.clone(),

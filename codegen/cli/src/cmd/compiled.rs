@@ -81,7 +81,7 @@ pub fn ends<'f>(
     let (mut at, mut jobs) = (Vec::new(), Vec::new());
     for (file, point) in (files.iter()).flat_map(|file| file.points.iter().map(move |p| (file, p)))
     {
-        if !catalogue::runs_on(&point.spec.arch, how.archs).map_err(specs::failure)? {
+        if !catalogue::runs_on(&point.spec.problem.arch, how.archs).map_err(specs::failure)? {
             continue;
         }
         let known = kept.and_then(|kept| kept.find(file, point, making));

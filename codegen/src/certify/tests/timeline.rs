@@ -4,13 +4,13 @@ use super::pipeline::{KINDS, pipe, right, without};
 use crate::certify;
 use crate::certify::timeline::{Activity, Lane, Span, Timeline};
 use crate::ir::tile::{Op, Sync, Team};
-use crate::spec::keys::model::Schedule;
+use crate::spec::keys::model::KernelSchedule;
 
 const LENGTHS: [u32; 2] = [4, 5];
 
 fn run(more: &str) -> (Timeline, bool) {
     let (plan, kernel) = right(more);
-    let turns = plan.roles.as_ref().unwrap().schedule == Schedule::Pingpong;
+    let turns = plan.roles.as_ref().unwrap().schedule == KernelSchedule::Pingpong;
     let timeline = certify::timeline(&plan, &kernel, LENGTHS).unwrap();
     (timeline.unwrap(), turns)
 }

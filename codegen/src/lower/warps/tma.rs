@@ -13,7 +13,7 @@ use crate::lower::{Lowering, bug, call};
 use crate::plan::copies::packed_weights::{PADDED_ROWS, PATTERN_ROWS, Patterns};
 use crate::plan::data::arena::Holds;
 use crate::plan::data::moves::{BoxCopy, BoxPlace};
-use crate::spec::keys::model::Schedule;
+use crate::spec::keys::model::KernelSchedule;
 
 /// What boxes are read from.
 enum Source {
@@ -274,7 +274,7 @@ impl Lowering<'_> {
     /// Which part of the tile this consumer has.
     pub(in crate::lower) fn part(&self) -> Result<Expr> {
         Ok(match self.roles_of()?.schedule {
-            Schedule::Pingpong => int(0),
+            KernelSchedule::Pingpong => int(0),
             _ => self.role()?.warpgroup.clone(),
         })
     }

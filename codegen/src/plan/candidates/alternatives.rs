@@ -1,11 +1,11 @@
 //! What stands for a point whose first plan, or its kernel, does not do.
 //!
 //! Comes in: a point. Goes out: its plans, in the order in which they are tried: the one that it
-//! has by itself, then others with values in the places of keys that the spec leaves to the plan
-//! (`auto`): fewer CTAs that must fit an SM, addresses of rows that hold no registers, more atoms
-//! side by side, more threads or half as many, fewer stages, warps that are all alike. What is
-//! written stays as it is. All have the point's own id, which names what is written; a plan says
-//! what it takes.
+//! has by itself, then those of other schedules, with values in the places of keys that the spec
+//! leaves to the plan (`auto`): fewer CTAs that must fit an SM, addresses of rows that hold no
+//! registers, more atoms side by side, more threads or half as many, fewer stages, warps that are
+//! all alike. What is written stays as it is. All have the point's own id, which names what is
+//! written; a plan says what it takes.
 
 use std::collections::VecDeque;
 
@@ -19,7 +19,7 @@ use crate::plan::data::model::Plan;
 use crate::plan::data::moves::Rows;
 use crate::plan::gemm;
 use crate::plan::instructions::choose::Chooser;
-use crate::spec::keys::model::{Auto, Axis, FormKind, Operand, Point, Schedule, Spec};
+use crate::spec::keys::model::{Auto, Axis, FormKind, KernelSchedule, Operand, Point, Schedule};
 
 /// Limits that other atoms side by side, or other threads, may keep.
 const BY_THREADS: &[&str] = &[
@@ -42,13 +42,16 @@ const THREADS: [u32; 6] = [32, 64, 128, 256, 512, 1024];
 /// What is written in the place of an `auto`.
 type Taken = (&'static str, String);
 
+/// A schedule that stands for that of a point, with what it takes for `auto`.
+pub(in crate::plan) type Candidate = (Schedule, Vec<Taken>);
+
 /// The plans of a point, in the order in which they are tried.
 #[derive(Debug)]
 pub struct Plans<'c> {
     point: Point,
     catalogue: &'c Catalogue,
-    /// Points that were not planned yet; none before the first plan was asked for.
-    rest: Option<VecDeque<(Point, Vec<Taken>)>>,
+    /// Schedules that were not planned yet; none before the first plan was asked for.
+    rest: Option<VecDeque<Candidate>>,
     /// The last plan with other uses of registers; whether with those of one CTA on an SM.
     same: VecDeque<(Plan, bool)>,
     /// What is wrong with the point's own plan.
@@ -124,8 +127,8 @@ fn but_what_others_keep(
     if kept.is_empty() || rest.is_empty() {
         return Ok(refused);
     }
-    for (other, _) in others(point, catalogue, Some(&kept), 0)? {
-        match attempt(&other, catalogue) {
+    for (other, _) in candidates(point, catalogue, Some(&kept), 0)? {
+        match attempt(&point.with(other), catalogue) {
             Err(Error::Plan { violations, .. }) if violations.iter().any(is_kept) => {}
             Err(Error::Plan { .. }) | Ok(_) => return Ok(rest),
             Err(other) => return Err(other),
@@ -168,20 +171,20 @@ impl Plans<'_> {
         }
     }
 
-    /// The plan of the next point that has one.
+    /// The plan of the next schedule that has one.
     fn planned(&mut self) -> Result<Option<Plan>> {
         loop {
             if self.rest.is_none() {
                 // What the assembler refuses is no limit that a plan speaks of.
                 let refused = self.refused.as_deref().filter(|_| self.threads == 0);
-                let all = others(&self.point, self.catalogue, refused, self.threads)?;
+                let all = candidates(&self.point, self.catalogue, refused, self.threads)?;
                 self.rest = Some(all.into());
             }
             let next = self.rest.as_mut().and_then(VecDeque::pop_front);
-            let Some((point, taken)) = next else {
+            let Some((schedule, taken)) = next else {
                 return Ok(None);
             };
-            match attempt(&point, self.catalogue) {
+            match attempt(&self.point.with(schedule), self.catalogue) {
                 // What was refused is refused with as many threads again.
                 Ok(plan) if self.has_other_threads(&plan) => {
                     let plan = self.taking(plan, taken);
@@ -197,8 +200,8 @@ impl Plans<'_> {
 
     /// Notes what is wrong with the first of a product's plans that has the threads it asks for.
     fn note_asked(&mut self, violations: Vec<Violation>) {
-        let is_asked = matches!(self.point.spec.threads, Auto::Given(_))
-            && self.point.spec.form() == FormKind::Contraction;
+        let is_asked = matches!(self.point.spec.schedule.threads, Auto::Given(_))
+            && self.point.spec.problem.form() == FormKind::Contraction;
         if is_asked && !violations.iter().any(|one| one.code == "threads") {
             self.of_asked.get_or_insert(violations);
         }
@@ -208,8 +211,8 @@ impl Plans<'_> {
     /// more of a product's.
     fn has_other_threads(&self, plan: &Plan) -> bool {
         let (spec, threads) = (&self.point.spec, plan.cta_threads());
-        match spec.form() {
-            _ if spec.threads != Auto::Auto => true,
+        match spec.problem.form() {
+            _ if spec.schedule.threads != Auto::Auto => true,
             FormKind::Rows => !self.tried.contains(&threads),
             FormKind::Contraction | FormKind::Chain => threads > self.threads,
         }
@@ -269,14 +272,14 @@ impl Plans<'_> {
     }
 }
 
-/// Points that stand for the point, whose own plan has so many threads, in the order in which they
-/// are tried; where its own plan is refused, those that may keep what it violates.
-fn others(
+/// Schedules that stand for that of the point, whose own plan has so many threads, in the order in
+/// which they are tried; where its own plan is refused, those that may keep what it violates.
+pub(in crate::plan) fn candidates(
     point: &Point,
     catalogue: &Catalogue,
     refused: Option<&[Violation]>,
     threads: u32,
-) -> Result<Vec<(Point, Vec<Taken>)>> {
+) -> Result<Vec<Candidate>> {
     let spec = &point.spec;
     let is = |code: &str, codes: &[&str]| codes.contains(&code);
     let refused = refused.unwrap_or_default();
@@ -285,32 +288,25 @@ fn others(
     if !refused.iter().all(|one| by_threads(one) || by_stages(one)) {
         return Ok(Vec::new());
     }
-    let specs = match spec.form() {
-        FormKind::Rows => rows(spec, threads),
-        FormKind::Contraction => products(point, catalogue, refused.iter().any(by_stages))?,
-        FormKind::Chain => Vec::new(),
-    };
-    let id = &point.id;
-    let point = |spec| Point {
-        id: id.clone(),
-        spec,
-    };
-    let points = specs.into_iter();
-    Ok(points.map(|(spec, taken)| (point(spec), taken)).collect())
+    match spec.problem.form() {
+        FormKind::Rows => Ok(rows(&spec.schedule, threads)),
+        FormKind::Contraction => products(point, catalogue, refused.iter().any(by_stages)),
+        FormKind::Chain => Ok(Vec::new()),
+    }
 }
 
 /// Rows of more threads than those, then of half as many, which share more of what each thread
 /// holds for itself; rows of fewer take long to compile.
-fn rows(spec: &Spec, threads: u32) -> Vec<(Spec, Vec<Taken>)> {
-    if spec.threads != Auto::Auto {
+fn rows(schedule: &Schedule, threads: u32) -> Vec<Candidate> {
+    if schedule.threads != Auto::Auto {
         return Vec::new();
     }
     let of = |threads: u32| {
-        let spec = Spec {
+        let other = Schedule {
             threads: Auto::Given(threads),
-            ..spec.clone()
+            ..schedule.clone()
         };
-        (spec, vec![("threads", threads.to_string())])
+        (other, vec![("threads", threads.to_string())])
     };
     let more = THREADS.into_iter().filter(|other| *other > threads);
     let half = THREADS.into_iter().filter(|other| *other == threads / 2);
@@ -319,48 +315,88 @@ fn rows(spec: &Spec, threads: u32) -> Vec<(Spec, Vec<Taken>)> {
 
 /// Products of other atoms side by side; then with warps that are all alike, where they have
 /// roles; then of fewer stages, where those do not fit.
-fn products(
-    point: &Point,
-    catalogue: &Catalogue,
-    fewer_stages: bool,
-) -> Result<Vec<(Spec, Vec<Taken>)>> {
-    let spec = &point.spec;
-    let mut bases: Vec<(Spec, Vec<Taken>)> = Vec::new();
-    if gemm::roles_by_itself(spec, &Chooser::of(point, catalogue)) {
-        let mut alike = spec.clone();
-        alike.pipeline.schedule = Auto::Given(Schedule::Multistage);
-        let word = Schedule::Multistage.name().to_owned();
+fn products(point: &Point, catalogue: &Catalogue, fewer_stages: bool) -> Result<Vec<Candidate>> {
+    let own = &point.spec.schedule;
+    let mut bases: Vec<Candidate> = Vec::new();
+    if gemm::roles_by_itself(&point.spec, &Chooser::of(point, catalogue)) {
+        let mut alike = own.clone();
+        alike.pipeline.schedule = Auto::Given(KernelSchedule::Multistage);
+        let word = KernelSchedule::Multistage.name().to_owned();
         bases.push((alike, vec![("pipeline.schedule", word)]));
     } else {
-        bases.push((spec.clone(), Vec::new()));
+        bases.push((own.clone(), Vec::new()));
     }
-    if fewer_stages && spec.pipeline.stages == Auto::Auto {
-        let fewer = |(spec, taken): &(Spec, Vec<Taken>)| {
-            let mut spec = spec.clone();
-            spec.pipeline.stages = Auto::Given(FEWEST_STAGES);
+    if fewer_stages && own.pipeline.stages == Auto::Auto {
+        let fewer = |(schedule, taken): &Candidate| {
+            let mut schedule = schedule.clone();
+            schedule.pipeline.stages = Auto::Given(FEWEST_STAGES);
             let stages = ("pipeline.stages", FEWEST_STAGES.to_string());
-            (spec, taken.iter().cloned().chain([stages]).collect())
+            (schedule, taken.iter().cloned().chain([stages]).collect())
         };
         bases.extend(bases.iter().map(fewer).collect::<Vec<_>>());
     }
     let mut all = Vec::new();
     for (base, taken) in bases {
-        let of = Point {
-            id: point.id.clone(),
-            spec: base,
-        };
+        let of = point.with(base);
         let atoms = gemm::other_atoms(&of.spec, &mut Chooser::of(&of, catalogue))?;
         if !taken.is_empty() {
-            all.push((of.spec.clone(), taken.clone()));
+            all.push((of.spec.schedule.clone(), taken.clone()));
         }
         all.extend(atoms.into_iter().map(|atoms| {
-            let mut spec = of.spec.clone();
-            spec.mma.atoms = Auto::Given(atoms);
+            let mut schedule = of.spec.schedule.clone();
+            schedule.mma.atoms = Auto::Given(atoms);
             let [m, n, k] = atoms;
             let mut taken = taken.clone();
             taken.push(("mma.atoms", format!("({m},{n},{k})")));
-            (spec, taken)
+            (schedule, taken)
         }));
     }
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::candidates;
+    use crate::atoms;
+    use crate::spec;
+
+    /// What each of a point's other schedules says that its own does not.
+    fn others(text: &str, threads: u32) -> Vec<String> {
+        let file = spec::parse("-", text).unwrap();
+        let point = &file.points[0];
+        let own = point.spec.said();
+        let found = candidates(point, atoms::catalogue().unwrap(), None, threads).unwrap();
+        let told = found.into_iter().map(|(schedule, taken)| {
+            let said = point.with(schedule).spec.said();
+            let new = said.into_iter().filter(|one| !own.contains(one));
+            let new: Vec<String> = new.map(|(key, value)| format!("{key} {value}")).collect();
+            assert_eq!(new.len(), taken.len());
+            new.join(", ")
+        });
+        told.collect()
+    }
+
+    #[test]
+    fn schedules_are_values_in_the_order_in_which_they_are_tried() {
+        let rows = "kernel: rows\nname: rows_t\narch: sm_80\noperands:\n  x: { dtype: f32, layout: \
+                    '(m,n):(ldx,1)' }\n  d: { dtype: f32, layout: '(m,n):(ldd,1)' }\ncompute: \
+                    d[m,n] = x[m,n] / sum[n] x[m,n]\ncta_tile: '(1,4096)'\n";
+        let wanted = ["threads 512", "threads 1024", "threads 128"];
+        assert_eq!(others(rows, 256), wanted);
+        assert!(others(&format!("{rows}threads: 256\n"), 256).is_empty());
+        let product = "kernel: gemm\nname: gemm_t\narch: sm_90a\noperands:\n  a: { dtype: bf16, \
+                       layout: '(m,k):(lda,1)' }\n  b: { dtype: bf16, layout: '(n,k):(ldb,1)' }\n  \
+                       d: { dtype: bf16, layout: '(m,n):(ldd,1)' }\naccumulator: f32\ncta_tile: \
+                       '(128,128,64)'\n";
+        let found = others(product, 384);
+        assert_eq!(found.first().unwrap(), "pipeline.schedule multistage");
+        let with_atoms =
+            |one: &String| one.starts_with("mma.atoms (") && one.contains(", pipeline");
+        assert!(
+            found.len() > 2 && found[1..].iter().all(with_atoms),
+            "{found:?}"
+        );
+    }
 }

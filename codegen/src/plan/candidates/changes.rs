@@ -1,24 +1,24 @@
 //! Other values for what a spec says, as ways out of a refusal.
 //!
-//! Comes in: a spec. Goes out: specs with other values for some of its keys, those that cost a
-//! kernel least first: keys that are written and decide on threads and registers are left to the
-//! plan, then tiles are halved. Whether one of them does is for others to try.
+//! Comes in: a problem and a schedule. Goes out: schedules with other values for some of its keys,
+//! those that cost a kernel least first: keys that are written and decide on threads and registers
+//! are left to the plan, then tiles are halved. Whether one of them does is for others to try.
 
 use crate::plan::data::assumptions::Assumption;
 use crate::plan::data::model::Plan;
 use crate::plan::work_tiles::{COLUMNS, SUMMED};
-use crate::spec::keys::model::{Auto, FormKind, Passes, Schedule, Spec};
+use crate::spec::keys::model::{Auto, FormKind, KernelSchedule, Passes, Problem, Schedule, Spec};
 use crate::spec::positional;
 
 /// Most times that a tile is halved.
 const MOST_HALVINGS: usize = 4;
 
-/// A spec with other values for some of its keys.
+/// A schedule with other values for some of its keys.
 pub(crate) struct Change {
     /// The keys whose values are others.
     pub keys: Vec<&'static str>,
-    /// The spec.
-    pub spec: Spec,
+    /// The schedule.
+    pub schedule: Schedule,
 }
 
 /// What to write in the places of those keys, and for which extents alone a kernel of that tile is:
@@ -56,13 +56,13 @@ fn value(key: &str, spec: &Spec, plan: &Plan) -> String {
     let value = match key {
         "cta_tile" => Some(match tile_by_name(spec) {
             Some(tile) => tile,
-            None => tuple(&spec.cta_tile),
+            None => tuple(&spec.schedule.cta_tile),
         }),
         "mma.atoms" => atoms,
         "threads" => Some(plan.cta_threads().to_string()),
         "min_ctas_per_sm" => plan.min_ctas_per_sm.map(|ctas| ctas.to_string()),
         "pipeline.stages" => Some(plan.stages.to_string()),
-        "pipeline.schedule" => match &spec.pipeline.schedule {
+        "pipeline.schedule" => match &spec.schedule.pipeline.schedule {
             Auto::Given(schedule) => Some(schedule.name().to_owned()),
             Auto::Auto => None,
         },
@@ -74,12 +74,12 @@ fn value(key: &str, spec: &Spec, plan: &Plan) -> String {
 
 /// The tile by the names of its modes, where extents by position stand for others.
 fn tile_by_name(spec: &Spec) -> Option<String> {
-    let modes = spec.modes();
-    let by_position = positional(&spec.compute.formula, &spec.compute.form);
-    if spec.form() != FormKind::Rows || by_position == modes {
+    let modes = spec.problem.modes();
+    let by_position = positional(&spec.problem.compute.formula, &spec.problem.compute.form);
+    if spec.problem.form() != FormKind::Rows || by_position == modes {
         return None;
     }
-    let all = modes.iter().zip(&spec.cta_tile);
+    let all = modes.iter().zip(&spec.schedule.cta_tile);
     let all: Vec<String> = all
         .map(|(name, extent)| format!("{name}: {extent}"))
         .collect();
@@ -89,93 +89,95 @@ fn tile_by_name(spec: &Spec) -> Option<String> {
 /// Other values for what is written: fewer CTAs on an SM, other threads, all of these, warpgroups
 /// that share a tile, several passes, and then smaller tiles, of which the plan decides on all
 /// else.
-pub(crate) fn changes(spec: &Spec) -> Vec<Change> {
+pub(crate) fn changes(problem: &Problem, schedule: &Schedule) -> Vec<Change> {
     let mut all = Vec::new();
-    if let Auto::Given(ctas) = spec.min_ctas_per_sm {
+    if let Auto::Given(ctas) = schedule.min_ctas_per_sm {
         let fewer = (1..32).map(|halvings| ctas >> halvings);
         for ctas in fewer.take_while(|ctas| *ctas >= 1) {
-            let mut spec = spec.clone();
-            spec.min_ctas_per_sm = Auto::Given(ctas);
+            let mut schedule = schedule.clone();
+            schedule.min_ctas_per_sm = Auto::Given(ctas);
             let keys = vec!["min_ctas_per_sm"];
-            all.push(Change { keys, spec });
+            all.push(Change { keys, schedule });
         }
     }
-    let written = written(spec);
-    all.extend(written.iter().map(|key| freed(spec, &[*key])));
+    let written = written(schedule);
+    all.extend(written.iter().map(|key| freed(schedule, &[*key])));
     if written.len() > 1 {
-        all.push(freed(spec, &written));
+        all.push(freed(schedule, &written));
     }
-    if spec.pipeline.schedule == Auto::Given(Schedule::Pingpong) {
-        let mut spec = spec.clone();
-        spec.pipeline.schedule = Auto::Given(Schedule::Cooperative);
+    if schedule.pipeline.schedule == Auto::Given(KernelSchedule::Pingpong) {
+        let mut schedule = schedule.clone();
+        schedule.pipeline.schedule = Auto::Given(KernelSchedule::Cooperative);
         let keys = vec!["pipeline.schedule"];
-        all.push(Change { keys, spec });
+        all.push(Change { keys, schedule });
     }
-    let one = [Auto::Auto, Auto::Given(Passes::One)].contains(&spec.scheduler.passes);
-    if spec.form() == FormKind::Rows && one {
-        all.extend(in_passes(spec));
+    let one = [Auto::Auto, Auto::Given(Passes::One)].contains(&schedule.scheduler.passes);
+    if problem.form() == FormKind::Rows && one {
+        all.extend(in_passes(problem, schedule));
     }
-    all.extend(smaller(spec, written));
+    all.extend(smaller(problem, schedule, written));
     all
 }
 
 /// Several passes over rows, with the tile as it is and with chunks of it.
-fn in_passes(spec: &Spec) -> Vec<Change> {
+fn in_passes(problem: &Problem, schedule: &Schedule) -> Vec<Change> {
     /// Most elements of a chunk.
     const CHUNK: i64 = 8192;
-    let mut spec = spec.clone();
-    spec.scheduler.passes = Auto::Given(Passes::Many);
+    let mut schedule = schedule.clone();
+    schedule.scheduler.passes = Auto::Given(Passes::Many);
     let keys = vec!["scheduler.passes"];
     let mut all = vec![Change {
         keys,
-        spec: spec.clone(),
+        schedule: schedule.clone(),
     }];
-    let elements = |spec: &Spec| spec.cta_tile.iter().product::<i64>();
-    let (names, folded) = (spec.modes().to_vec(), spec.compute.folded());
+    let elements = |schedule: &Schedule| schedule.cta_tile.iter().product::<i64>();
+    let (names, folded) = (problem.modes().to_vec(), problem.compute.folded());
     let is_folded = |at: &usize| {
         names
             .get(*at)
             .is_some_and(|name| folded.contains(&name.as_str()))
     };
-    let Some(at) = (0..spec.cta_tile.len()).find(is_folded) else {
+    let Some(at) = (0..schedule.cta_tile.len()).find(is_folded) else {
         return all;
     };
-    let others = elements(&spec) / spec.cta_tile[at].max(1);
+    let others = elements(&schedule) / schedule.cta_tile[at].max(1);
     let chunk = (CHUNK / others.max(1)).max(1);
-    if chunk < spec.cta_tile[at] {
-        let mut spec = spec.clone();
-        spec.cta_tile[at] = 1 << chunk.ilog2();
+    if chunk < schedule.cta_tile[at] {
+        let mut schedule = schedule.clone();
+        schedule.cta_tile[at] = 1 << chunk.ilog2();
         let keys = vec!["scheduler.passes", "cta_tile"];
-        all.push(Change { keys, spec });
+        all.push(Change { keys, schedule });
     }
     all
 }
 
 /// Smaller tiles, of which the plan decides on all else: the longest extent halved again and again,
 /// and of products each of the two of results alone, which hold accumulators.
-fn smaller(spec: &Spec, written: Vec<&'static str>) -> Vec<Change> {
+fn smaller(problem: &Problem, schedule: &Schedule, written: Vec<&'static str>) -> Vec<Change> {
     let mut all = Vec::new();
     let mut keys = written;
-    let mut smaller = freed(spec, &keys).spec;
+    let mut smaller = freed(schedule, &keys).schedule;
     keys.push("cta_tile");
-    if spec.min_ctas_per_sm != Auto::Auto {
+    if schedule.min_ctas_per_sm != Auto::Auto {
         smaller.min_ctas_per_sm = Auto::Given(1);
         keys.push("min_ctas_per_sm");
     }
-    let change = |spec: &Spec| Change {
+    let change = |schedule: &Schedule| Change {
         keys: keys.clone(),
-        spec: spec.clone(),
+        schedule: schedule.clone(),
     };
     let whole = smaller.clone();
     for halvings in 0..MOST_HALVINGS {
-        let Some(at) = longest(&smaller) else { break };
+        let Some(at) = longest(problem, &smaller) else {
+            break;
+        };
         halve(&mut smaller, at);
         all.push(change(&smaller));
-        if halvings > 0 || spec.form() != FormKind::Contraction {
+        if halvings > 0 || problem.form() != FormKind::Contraction {
             continue;
         }
         for alone in [1, 0] {
-            if alone != at && is_cut(&whole, alone) {
+            if alone != at && is_cut(problem, &whole, alone) {
                 let mut other = whole.clone();
                 halve(&mut other, alone);
                 all.push(change(&other));
@@ -186,8 +188,8 @@ fn smaller(spec: &Spec, written: Vec<&'static str>) -> Vec<Change> {
 }
 
 /// Makes an extent half as long, or the power of two below.
-fn halve(spec: &mut Spec, at: usize) {
-    let extent = &mut spec.cta_tile[at];
+fn halve(schedule: &mut Schedule, at: usize) {
+    let extent = &mut schedule.cta_tile[at];
     *extent = match *extent % 2 {
         0 => *extent / 2,
         _ => 1 << (*extent - 1).ilog2(),
@@ -195,51 +197,51 @@ fn halve(spec: &mut Spec, at: usize) {
 }
 
 /// The keys that are written and decide on threads and registers.
-pub(crate) fn written(spec: &Spec) -> Vec<&'static str> {
+pub(crate) fn written(schedule: &Schedule) -> Vec<&'static str> {
     let is_given = [
-        ("mma.atoms", spec.mma.atoms != Auto::Auto),
-        ("mma.permutation", spec.mma.permutation != Auto::Auto),
-        ("threads", spec.threads != Auto::Auto),
-        ("threads_along", spec.threads_along != Auto::Auto),
+        ("mma.atoms", schedule.mma.atoms != Auto::Auto),
+        ("mma.permutation", schedule.mma.permutation != Auto::Auto),
+        ("threads", schedule.threads != Auto::Auto),
+        ("threads_along", schedule.threads_along != Auto::Auto),
     ];
     let given = is_given.into_iter().filter(|(_, given)| *given);
     given.map(|(key, _)| key).collect()
 }
 
-/// The spec with these keys left to the plan.
-pub(crate) fn freed(spec: &Spec, keys: &[&'static str]) -> Change {
-    let mut spec = spec.clone();
+/// The schedule with these keys left to the plan.
+pub(crate) fn freed(schedule: &Schedule, keys: &[&'static str]) -> Change {
+    let mut schedule = schedule.clone();
     for key in keys {
         match *key {
-            "mma.atoms" => spec.mma.atoms = Auto::Auto,
-            "mma.permutation" => spec.mma.permutation = Auto::Auto,
-            "threads" => spec.threads = Auto::Auto,
-            _ => spec.threads_along = Auto::Auto,
+            "mma.atoms" => schedule.mma.atoms = Auto::Auto,
+            "mma.permutation" => schedule.mma.permutation = Auto::Auto,
+            "threads" => schedule.threads = Auto::Auto,
+            _ => schedule.threads_along = Auto::Auto,
         }
     }
     let keys = keys.to_vec();
-    Change { keys, spec }
+    Change { keys, schedule }
 }
 
 /// The longest extent of a tile that may be smaller.
-fn longest(spec: &Spec) -> Option<usize> {
-    let tile = &spec.cta_tile;
-    let cut = (0..tile.len()).filter(|at| is_cut(spec, *at));
+fn longest(problem: &Problem, schedule: &Schedule) -> Option<usize> {
+    let tile = &schedule.cta_tile;
+    let cut = (0..tile.len()).filter(|at| is_cut(problem, schedule, *at));
     cut.max_by_key(|at| tile[*at])
 }
 
 /// Whether an extent of a tile may be smaller: of what results have, as a tile has all of what is
 /// folded, of a block of columns, and of what each part of a sum sums.
-fn is_cut(spec: &Spec, at: usize) -> bool {
+fn is_cut(problem: &Problem, schedule: &Schedule, at: usize) -> bool {
     let is_whole = match at {
-        SUMMED => spec.compute.part().is_some(),
-        COLUMNS => spec.compute.blocks().is_some(),
+        SUMMED => problem.compute.part().is_some(),
+        COLUMNS => problem.compute.blocks().is_some(),
         _ => false,
     };
-    let folded = spec.compute.folded();
-    let mode = spec.modes().get(at);
+    let folded = problem.compute.folded();
+    let mode = problem.modes().get(at);
     let is_free = mode.is_some_and(|mode| !folded.contains(&mode.as_str()));
-    is_free && !is_whole && spec.cta_tile.get(at).is_some_and(|extent| *extent > 1)
+    is_free && !is_whole && schedule.cta_tile.get(at).is_some_and(|extent| *extent > 1)
 }
 
 #[cfg(test)]
@@ -253,8 +255,9 @@ mod tests {
     fn extents_that_may_be_others_are_halved() {
         let tiles = |text: &str| -> Vec<Vec<i64>> {
             let file = spec::parse("-", text).unwrap();
-            let changes = changes(&file.points[0].spec).into_iter();
-            changes.map(|change| change.spec.cta_tile).collect()
+            let spec = &file.points[0].spec;
+            let changes = changes(&spec.problem, &spec.schedule).into_iter();
+            changes.map(|change| change.schedule.cta_tile).collect()
         };
         let parts = "kernel: parts\nname: parts_t\narch: sm_90a\noperands:\n  a: { dtype: e4m3, \
                      layout: '(m,g,i):(lda,128,1)' }\n  b: { dtype: e4m3, layout: \
@@ -294,14 +297,22 @@ mod tests {
             let spec = &file.points[0].spec;
             assert_eq!(tile_by_name(spec).as_deref(), want, "{text}");
             let tile = want.map_or_else(
-                || format!("'({},{})'", spec.cta_tile[0], spec.cta_tile[1]),
+                || {
+                    format!(
+                        "'({},{})'",
+                        spec.schedule.cta_tile[0], spec.schedule.cta_tile[1]
+                    )
+                },
                 str::to_owned,
             );
             let start = text.find("cta_tile").unwrap();
             let again = format!("{}cta_tile: {tile}\n", &text[..start]);
             let again = spec::parse("-", &again).unwrap();
-            assert_eq!(again.points[0].spec.cta_tile, spec.cta_tile, "{text}");
-            assert_eq!(again.points[0].spec.modes(), spec.modes());
+            assert_eq!(
+                again.points[0].spec.schedule.cta_tile, spec.schedule.cta_tile,
+                "{text}"
+            );
+            assert_eq!(again.points[0].spec.problem.modes(), spec.problem.modes());
         }
     }
 }

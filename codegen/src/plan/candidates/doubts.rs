@@ -21,7 +21,7 @@ use crate::plan::smem::accesses::SmemAccesses;
 use crate::plan::smem::bank_conflicts::Wavefronts;
 use crate::plan::supported::products;
 use crate::spec::SpecFile;
-use crate::spec::keys::model::{Auto, FormKind, Point, Role, Schedule, Spec};
+use crate::spec::keys::model::{Auto, FormKind, KernelSchedule, Point, Role, Schedule, Spec};
 
 /// A swizzle that is written and costs more than the plan's own.
 const SWIZZLE: &str = "slow-swizzle";
@@ -72,18 +72,20 @@ fn of_point(point: &Point, plan: &Plan) -> Result<Vec<Doubt>> {
     Ok(doubts)
 }
 
-/// The plan of the point with another spec, if it has one.
-fn planned(point: &Point, spec: Spec) -> Option<Plan> {
-    let id = point.id.clone();
-    plans(&Point { id, spec }, atoms::catalogue().ok()?)
-        .ok()
-        .map(|(plan, _)| plan)
+/// The plan of the point with another schedule, if it has one.
+fn planned(point: &Point, schedule: Schedule) -> Option<Plan> {
+    plan_of(&point.with(schedule))
+}
+
+fn plan_of(point: &Point) -> Option<Plan> {
+    let plans = plans(point, atoms::catalogue().ok()?);
+    plans.ok().map(|(plan, _)| plan)
 }
 
 /// Swizzles that are written, of which the plan has a cheaper one.
 fn slow_swizzles(point: &Point, plan: &Plan) -> Result<Vec<Doubt>> {
     let mut doubts = Vec::new();
-    for (operand, swizzle) in &point.spec.swizzle {
+    for (operand, swizzle) in &point.spec.schedule.swizzle {
         let Auto::Given(swizzle) = swizzle else {
             continue;
         };
@@ -91,9 +93,9 @@ fn slow_swizzles(point: &Point, plan: &Plan) -> Result<Vec<Doubt>> {
         if !taken.in_conflict() && rows.is_none_or(|bytes| bytes >= WIDEST_ROWS) {
             continue;
         }
-        let mut spec = point.spec.clone();
-        spec.swizzle.remove(operand);
-        let Some(other) = planned(point, spec) else {
+        let mut schedule = point.spec.schedule.clone();
+        schedule.swizzle.remove(operand);
+        let Some(other) = planned(point, schedule) else {
             continue;
         };
         let Some(own) = other.smem_tile(operand) else {
@@ -154,22 +156,22 @@ fn slow_mma(point: &Point, plan: &Plan) -> Result<Option<Doubt>> {
     let Some(mma) = &plan.mma else {
         return Ok(None);
     };
-    let is_asked_for = spec.mma.atom != Auto::Auto;
-    if spec.form() != FormKind::Contraction || is_asked_for || reads_smem(plan) {
+    let is_asked_for = spec.schedule.mma.atom != Auto::Auto;
+    if spec.problem.form() != FormKind::Contraction || is_asked_for || reads_smem(plan) {
         return Ok(None);
     }
-    let [a, b] = [Role::A, Role::B].map(|role| spec.operand_as(role).map(|one| one.dtype));
+    let [a, b] = [Role::A, Role::B].map(|role| spec.problem.operand_as(role).map(|one| one.dtype));
     let (Some(a), Some(b)) = (a, b) else {
         return Ok(None);
     };
     let chooser = Chooser::of(point, atoms::catalogue()?);
-    let types = [spec.accumulator, a, b];
+    let types = [spec.problem.accumulator, a, b];
     let could = |arch: Arch| chooser.multiplies_smem_of(arch, types);
     // A schedule says which tensor cores are meant, not that none are.
-    if spec.pipeline.schedule != Auto::Auto {
+    if spec.schedule.pipeline.schedule != Auto::Auto {
         return Ok(of_threads(point, mma, types, None));
     }
-    if could(spec.arch) {
+    if could(spec.problem.arch) {
         return Ok(keys_in_the_way(point, mma));
     }
     let other = arch_with_roles(point, could);
@@ -183,7 +185,8 @@ fn keys_in_the_way(point: &Point, mma: &MmaPlan) -> Option<Doubt> {
     let spec = &point.spec;
     let keys = written(spec);
     let without = |keys: &[String]| {
-        let freed = keys.iter().fold(spec.clone(), |spec, key| left(spec, key));
+        let own = spec.schedule.clone();
+        let freed = keys.iter().fold(own, |schedule, key| left(schedule, key));
         planned(point, freed).filter(reads_smem)
     };
     let of_all = without(&keys);
@@ -223,10 +226,10 @@ fn meant(mma: &MmaPlan) -> String {
 
 /// A sum of rows that reads as a product.
 fn no_product(point: &Point) -> Option<Doubt> {
-    if point.spec.form() != FormKind::Rows {
+    if point.spec.problem.form() != FormKind::Rows {
         return None;
     }
-    let part = products::almost(&point.spec.compute.formula)?;
+    let part = products::almost(&point.spec.problem.compute.formula)?;
     let message = "threads fold this sum, no tensor cores: by what else it sums it is no product";
     let violation = Violation {
         part: Some(part),
@@ -243,7 +246,7 @@ fn no_product(point: &Point) -> Option<Doubt> {
 /// What keeps a product off tensor cores that read shared memory, by what a plan with them says.
 fn cause(point: &Point, mma: &MmaPlan) -> Option<Doubt> {
     let mut spec = point.spec.clone();
-    spec.pipeline.schedule = Auto::Given(Schedule::Cooperative);
+    spec.schedule.pipeline.schedule = Auto::Given(KernelSchedule::Cooperative);
     let id = point.id.clone();
     let refused = attempt(&Point { id, spec }, atoms::catalogue().ok()?);
     let Err(Error::Plan { violations, .. }) = refused else {
@@ -264,14 +267,14 @@ fn cause(point: &Point, mma: &MmaPlan) -> Option<Doubt> {
 
 /// An architecture of the same GPUs that has what the spec's lacks, and takes the point with it.
 fn arch_with_roles(point: &Point, could: impl Fn(Arch) -> bool) -> Option<&'static str> {
-    let own = point.spec.arch;
+    let own = point.spec.problem.arch;
     let mut same = ARCHES
         .iter()
         .filter(|arch| arch.sm == own.sm && **arch != own);
     let takes = |arch: &&Arch| {
-        let mut spec = point.spec.clone();
-        spec.arch = **arch;
-        could(**arch) && planned(point, spec).as_ref().is_some_and(reads_smem)
+        let mut other = point.clone();
+        other.spec.problem.arch = **arch;
+        could(**arch) && plan_of(&other).as_ref().is_some_and(reads_smem)
     };
     same.find(takes).map(|arch| arch.name)
 }
@@ -281,7 +284,7 @@ fn of_arch(spec: &Spec, mma: &MmaPlan, other: &str) -> Doubt {
     let message = format!(
         "products for {} are of {}; {other}, which runs on the same GPUs, has some that read \
          shared memory themselves (wgmma)",
-        spec.arch, mma.atom.id
+        spec.problem.arch, mma.atom.id
     );
     let mut violation = Violation::new(MMA, message);
     violation.keys.push("arch".to_owned());
@@ -308,11 +311,11 @@ fn of_threads(
     let named = atoms.find(|atom| {
         let fits = facts(atom).is_some_and(|(mnk, of)| mnk != ALONE && of[..3] == types);
         let with = || {
-            let mut spec = point.spec.clone();
-            spec.mma.atom = Auto::Given(atom.id.clone());
-            planned(point, spec)
+            let mut schedule = point.spec.schedule.clone();
+            schedule.mma.atom = Auto::Given(atom.id.clone());
+            planned(point, schedule)
         };
-        fits && atom.runs_on(point.spec.arch) && with().is_some()
+        fits && atom.runs_on(point.spec.problem.arch) && with().is_some()
     })?;
     let message = format!(
         "threads multiply by {}, not tensor cores, which are chosen where operands are contiguous \
@@ -341,35 +344,45 @@ fn reads_smem(plan: &Plan) -> bool {
 /// The keys that are written and may decide on the MMA.
 fn written(spec: &Spec) -> Vec<String> {
     let given = [
-        ("min_ctas_per_sm", spec.min_ctas_per_sm != Auto::Auto),
-        ("pipeline.stages", spec.pipeline.stages != Auto::Auto),
+        (
+            "min_ctas_per_sm",
+            spec.schedule.min_ctas_per_sm != Auto::Auto,
+        ),
+        (
+            "pipeline.stages",
+            spec.schedule.pipeline.stages != Auto::Auto,
+        ),
     ];
     let given = given.into_iter().filter(|(_, given)| *given);
-    let of_threads = changes::written(spec).into_iter();
+    let of_threads = changes::written(&spec.schedule).into_iter();
     let given = of_threads
         .chain(given.map(|(key, _)| key))
         .map(str::to_owned);
     let said = spec.said();
     let is_said = |key: &String| said.iter().any(|(said, _)| said.starts_with(key.as_str()));
-    let copies = spec.copy.keys().map(|operand| format!("copy.{operand}"));
+    let copies = spec
+        .schedule
+        .copy
+        .keys()
+        .map(|operand| format!("copy.{operand}"));
     let copies = copies.filter(|key| is_said(&format!("{key}.")));
-    let swizzles = spec.swizzle.iter();
+    let swizzles = spec.schedule.swizzle.iter();
     let swizzles = swizzles.filter(|(_, swizzle)| **swizzle != Auto::Auto);
     let swizzles = swizzles.map(|(operand, _)| format!("swizzle.{operand}"));
     given.chain(copies).chain(swizzles).collect()
 }
 
-/// The spec with that key left to the plan.
-fn left(mut spec: Spec, key: &str) -> Spec {
-    let mut of_threads = changes::written(&spec).into_iter();
+/// The schedule with that key left to the plan.
+fn left(mut schedule: Schedule, key: &str) -> Schedule {
+    let mut of_threads = changes::written(&schedule).into_iter();
     if let Some(key) = of_threads.find(|known| *known == key) {
-        return freed(&spec, &[key]).spec;
+        return freed(&schedule, &[key]).schedule;
     }
     match key.split_once('.') {
-        Some(("copy", operand)) => drop(spec.copy.remove(operand)),
-        Some(("swizzle", operand)) => drop(spec.swizzle.remove(operand)),
-        Some(_) => spec.pipeline.stages = Auto::Auto,
-        None => spec.min_ctas_per_sm = Auto::Auto,
+        Some(("copy", operand)) => drop(schedule.copy.remove(operand)),
+        Some(("swizzle", operand)) => drop(schedule.swizzle.remove(operand)),
+        Some(_) => schedule.pipeline.stages = Auto::Auto,
+        None => schedule.min_ctas_per_sm = Auto::Auto,
     }
-    spec
+    schedule
 }

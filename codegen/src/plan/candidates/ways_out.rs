@@ -8,7 +8,9 @@ use crate::arch::{ARCHES, Arch};
 use crate::error::{Result, Violation};
 use crate::plan::candidates::changes::{Change, changes, freed, values, written};
 use crate::plan::data::model::Plan;
-use crate::spec::keys::model::{Accumulation, Auto, FormKind, Point, Schedule, Spec};
+use crate::spec::keys::model::{
+    Accumulation, Auto, FormKind, KernelSchedule, Point, Problem, Schedule, Spec,
+};
 
 /// Limits that say what an architecture lacks, whether or not they name it.
 const BY_ARCH: &[&str] = &["no-arithmetic"];
@@ -53,7 +55,7 @@ fn name_arch(
     violations: &mut [Violation],
     ask: impl Fn(&Point) -> Result<Answer>,
 ) -> Result<()> {
-    let said = format!("arch {} ", point.spec.arch);
+    let said = format!("arch {} ", point.spec.problem.arch);
     let lacks =
         |one: &Violation| BY_ARCH.contains(&one.code) || one.message.contains(said.as_str());
     if !violations.iter().any(lacks) {
@@ -61,7 +63,9 @@ fn name_arch(
     }
     let others = violations.iter().filter(|one| !lacks(one));
     let others: Vec<&str> = others.map(|one| one.code).collect();
-    let older = ARCHES.iter().position(|arch| *arch == point.spec.arch);
+    let older = ARCHES
+        .iter()
+        .position(|arch| *arch == point.spec.problem.arch);
     for arch in ARCHES.iter().skip(older.map_or(0, |at| at + 1)) {
         let Some(with) = taken_by(point, *arch, &others, &ask)? else {
             continue;
@@ -89,7 +93,7 @@ fn taken_by(
     ask: impl Fn(&Point) -> Result<Answer>,
 ) -> Result<Option<&'static str>> {
     let mut point = point.clone();
-    point.spec.arch = arch;
+    point.spec.problem.arch = arch;
     let taken = |point: &Point| -> Result<bool> {
         let refused = ask(point)?.err().unwrap_or_default();
         Ok(refused.iter().all(|one| but_for.contains(&one.code)))
@@ -98,10 +102,10 @@ fn taken_by(
         return Ok(Some(""));
     }
     let fast = Some(Accumulation::Fast);
-    if point.spec.accumulation == fast {
+    if point.spec.problem.accumulation == fast {
         return Ok(None);
     }
-    point.spec.accumulation = fast;
+    point.spec.problem.accumulation = fast;
     Ok(taken(&point)?.then_some(" with accumulation: fast"))
 }
 
@@ -121,16 +125,12 @@ fn name_values(
     let Some(last) = violations.iter_mut().rfind(by_values) else {
         return Ok(());
     };
-    for Change { keys, spec } in candidates(&point.spec, by_schedule) {
-        let id = point.id.clone();
-        let Ok(plan) = ask(&Point {
-            id,
-            spec: spec.clone(),
-        })?
-        else {
+    for Change { keys, schedule } in candidates(&point.spec, by_schedule) {
+        let other = point.with(schedule);
+        let Ok(plan) = ask(&other)? else {
             continue;
         };
-        let values = values(&keys, &spec, &plan);
+        let values = values(&keys, &other.spec, &plan);
         last.message += &format!("; with {values}{UNBUILT}");
         for key in keys {
             if !last.keys.iter().any(|known| known == key) {
@@ -142,8 +142,8 @@ fn name_values(
     Ok(())
 }
 
-/// The refusal whose values of keys no assembler has judged, without them, and the specs with other
-/// values that may be judged, best first.
+/// The refusal whose values of keys no assembler has judged, without them, and the schedules of
+/// other values that may be judged, best first.
 pub(crate) fn unbuilt(
     point: &Point,
     violations: &[Violation],
@@ -157,23 +157,24 @@ pub(crate) fn unbuilt(
     Some((at, front, candidates(&point.spec, by_schedule)))
 }
 
-/// Specs with other values, best first.
+/// Schedules with other values, best first.
 fn candidates(spec: &Spec, by_schedule: bool) -> Vec<Change> {
-    let mut base = spec.clone();
+    let problem = &spec.problem;
+    let mut base = spec.schedule.clone();
     let mut also = Vec::new();
     if by_schedule {
-        base.pipeline.schedule = Auto::Given(Schedule::Multistage);
+        base.pipeline.schedule = Auto::Given(KernelSchedule::Multistage);
         also.push("pipeline.schedule");
     }
     let mut all = Vec::new();
-    let mut push = |keys: &[&'static str], spec: Spec| {
+    let mut push = |keys: &[&'static str], schedule: Schedule| {
         let keys = also.iter().chain(keys).copied().collect();
-        all.push(Change { keys, spec });
+        all.push(Change { keys, schedule });
     };
     if by_schedule {
         push(&[], base.clone());
     }
-    let even = rounded(&base);
+    let even = rounded(problem, &base);
     let is_even = even.cta_tile == base.cta_tile;
     if !is_even {
         push(&["cta_tile"], even);
@@ -183,37 +184,37 @@ fn candidates(spec: &Spec, by_schedule: bool) -> Vec<Change> {
         free.pipeline.stages = Auto::Auto;
         push(&["pipeline.stages"], free.clone());
         if !is_even {
-            push(&["cta_tile", "pipeline.stages"], rounded(&free));
+            push(&["cta_tile", "pipeline.stages"], rounded(problem, &free));
         }
     }
-    for Change { keys, spec } in changes(&base) {
-        push(&keys, spec);
+    for Change { keys, schedule } in changes(problem, &base) {
+        push(&keys, schedule);
     }
     let keys = written(&base);
     if !keys.is_empty() && !is_even {
-        let free = rounded(&freed(&base, &keys).spec);
+        let free = rounded(problem, &freed(&base, &keys).schedule);
         let keys: Vec<&'static str> = keys.iter().copied().chain(["cta_tile"]).collect();
         push(&keys, free);
     }
     all
 }
 
-/// The spec with extents of its tile that are powers of two, and of rows as many elements as a warp
-/// has vectors for.
-fn rounded(spec: &Spec) -> Spec {
+/// The schedule with extents of its tile that are powers of two, and of rows as many elements as a
+/// warp has vectors for.
+fn rounded(problem: &Problem, schedule: &Schedule) -> Schedule {
     /// Elements of a warp's vectors of 16 bytes, in the smallest element type.
     const LEAST: i64 = 32 * 16;
-    let mut spec = spec.clone();
-    for extent in &mut spec.cta_tile {
+    let mut schedule = schedule.clone();
+    for extent in &mut schedule.cta_tile {
         *extent = extent.unsigned_abs().next_power_of_two().cast_signed();
     }
-    let elements: i64 = spec.cta_tile.iter().product();
-    if let (FormKind::Rows, Some(last)) = (spec.form(), spec.cta_tile.last_mut())
+    let elements: i64 = schedule.cta_tile.iter().product();
+    if let (FormKind::Rows, Some(last)) = (problem.form(), schedule.cta_tile.last_mut())
         && elements < LEAST
     {
         *last *= LEAST / elements.max(1);
     }
-    spec
+    schedule
 }
 
 #[cfg(test)]

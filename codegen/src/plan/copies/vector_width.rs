@@ -40,10 +40,10 @@ pub(in crate::plan) struct Shared<'s> {
 /// Which coordinate of the tile runs along each axis of an operand, itself or through a table, none
 /// along an outer mode's; nothing where an axis is of neither.
 pub(in crate::plan) fn axes_of(spec: &Spec, operand: &Operand) -> Option<Vec<Option<usize>>> {
-    let (modes, outer) = (spec.modes(), spec.compute.outer_modes());
+    let (modes, outer) = (spec.problem.modes(), spec.problem.compute.outer_modes());
     (0..operand.axes.len())
         .map(|axis| {
-            let along = spec.modes_along(operand, axis);
+            let along = spec.problem.modes_along(operand, axis);
             let own = |mode: &String| along.contains(&mode.as_str());
             let at = modes.iter().take(2).position(own);
             (at.is_some() || outer.iter().any(own)).then_some(at)
@@ -105,7 +105,8 @@ pub(in crate::plan) fn step(
         combined: shared.combined,
         ..Wanted::vector(from, to, bytes)
     };
-    let given = spec.copy.get(name).and_then(|path| hop.atom_of(path));
+    let path = spec.schedule.copy.get(name);
+    let given = path.and_then(|path| hop.atom_of(path));
     let given = given.cloned().unwrap_or_default();
     let candidates: Vec<Arc<Atom>> = match &given {
         Auto::Given(_) => Vec::from_iter(chooser.copy(&what, &given, wanted(bytes))),

@@ -9,7 +9,7 @@ use crate::plan::data::matrix_descriptor::Descriptor;
 use crate::plan::data::moves::BoxCopy;
 use crate::plan::data::values::Every;
 use crate::plan::work_tiles::Cluster;
-use crate::spec::keys::model::Schedule;
+use crate::spec::keys::model::KernelSchedule;
 
 /// Staging buffers through which results leave, a set for each consumer warpgroup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -55,7 +55,7 @@ pub const BARRIER_BYTES: u32 = 8;
 #[derive(Clone, Debug)]
 pub struct Roles {
     /// Cooperative or pingpong.
-    pub schedule: Schedule,
+    pub schedule: KernelSchedule,
     /// Warpgroups that compute.
     pub consumers: u32,
     /// Registers of a thread after the roles part: producer, consumer.
@@ -91,7 +91,7 @@ impl Roles {
 
     /// Whether consumers take turns at the tensor cores, with a barrier for each.
     pub fn takes_turns(&self) -> bool {
-        self.schedule == Schedule::Pingpong
+        self.schedule == KernelSchedule::Pingpong
     }
 
     /// Sets of staging buffers: one that the consumers of a tile share out, or one each.
@@ -102,7 +102,7 @@ impl Roles {
     /// Consumers that work on one output tile together.
     pub fn consumers_of_a_tile(&self) -> u32 {
         match self.schedule {
-            Schedule::Pingpong => 1,
+            KernelSchedule::Pingpong => 1,
             _ => self.consumers,
         }
     }

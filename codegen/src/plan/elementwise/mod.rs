@@ -35,9 +35,14 @@ use crate::spec::keys::model::{self, Auto, Axis, Point, Spec};
 /// Plans the point. `None` when the chooser has violations that leave nothing to plan.
 pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Plan>> {
     let spec = &point.spec;
-    let formula = &spec.compute.formula;
+    let formula = &spec.problem.compute.formula;
     let known = chooser.violations.len();
-    let modes = [0, 1].map(|at| spec.modes().get(at).and_then(|name| formula.mode(name)));
+    let modes = [0, 1].map(|at| {
+        spec.problem
+            .modes()
+            .get(at)
+            .and_then(|name| formula.mode(name))
+    });
     let mut flow = graph::of(formula, &formula.statements, modes, [None; 2], None);
     let Some(shares) = Shares::of(spec, chooser, &flow)? else {
         return Ok(None);
@@ -66,7 +71,7 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
 
 /// How the mode that is folded is gone along in chunks, where the spec wants that.
 fn passes(spec: &Spec, chooser: &mut Chooser<'_>, flow: &Flow) -> Option<Passes> {
-    let alternate = match spec.scheduler.passes {
+    let alternate = match spec.schedule.scheduler.passes {
         Auto::Auto | Auto::Given(model::Passes::One) => return None,
         Auto::Given(model::Passes::Many) => false,
         Auto::Given(model::Passes::Alternating) => true,
@@ -74,7 +79,7 @@ fn passes(spec: &Spec, chooser: &mut Chooser<'_>, flow: &Flow) -> Option<Passes>
     let word = if alternate { "alternating" } else { "many" };
     let folded = [0, 1].map(|mode| folds_along(flow, mode));
     let over = folded.iter().position(|folded| *folded)?;
-    let names = spec.modes();
+    let names = spec.problem.modes();
     if let (true, [first, second, ..]) = (folded == [true; 2], names) {
         let message = format!(
             "scheduler.passes {word} goes along one mode, {first} and {second} are folded: fold \
@@ -82,8 +87,8 @@ fn passes(spec: &Spec, chooser: &mut Chooser<'_>, flow: &Flow) -> Option<Passes>
         );
         chooser.violate("passes", message);
     }
-    if spec.cluster != [1; 3] {
-        let [m, n, k] = spec.cluster;
+    if spec.schedule.cluster != [1; 3] {
+        let [m, n, k] = spec.schedule.cluster;
         let message = format!(
             "cluster ({m},{n},{k}): the CTAs of a cluster hold folded modes whole, which \
              scheduler.passes {word} does not: use (1,1,1), or passes one"
@@ -107,7 +112,8 @@ fn moves(
     (at, shares): (usize, &Shares),
 ) -> Result<()> {
     let moved = flow.nodes[at].moved();
-    let Some((operand, hop)) = moved.and_then(|(name, hop)| Some((point.spec.operand(name)?, hop)))
+    let Some((operand, hop)) =
+        moved.and_then(|(name, hop)| Some((point.spec.problem.operand(name)?, hop)))
     else {
         return Ok(());
     };
@@ -153,7 +159,7 @@ fn moves(
     }
     flow.nodes[at].held = vector_width::held(operand, &step);
     plan.steps.push(step);
-    let last = point.spec.copy.get(&operand.name);
+    let last = point.spec.schedule.copy.get(&operand.name);
     let last = last.and_then(|path| path.g2r_last.as_ref());
     match (last, hop) {
         (Some(last), Hop::G2r) => load_last(point, chooser, plan, (flow, at), (last, &shared)),
@@ -172,7 +178,7 @@ fn load_last(
     let (Some(passes), Some((name, _))) = (&flow.passes, flow.nodes[at].moved()) else {
         return Ok(());
     };
-    let Some(operand) = point.spec.operand(name) else {
+    let Some(operand) = point.spec.problem.operand(name) else {
         return Ok(());
     };
     let key = Hop::G2rLast.key(name);

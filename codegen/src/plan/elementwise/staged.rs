@@ -11,11 +11,14 @@ pub(super) fn is_staged(spec: &Spec, flow: &Flow, at: usize, (along, ctas): (usi
     let Does::Load(name) = &node.does else {
         return false;
     };
-    let Some(operand) = spec.operand(name) else {
+    let Some(operand) = spec.problem.operand(name) else {
         return false;
     };
     let whole = node.keeps == [true; 2] && node.table.is_none() && operand.looked_into().is_none();
-    let several = !matches!(spec.scheduler.passes, Auto::Auto | Auto::Given(Passes::One));
+    let several = !matches!(
+        spec.schedule.scheduler.passes,
+        Auto::Auto | Auto::Given(Passes::One)
+    );
     if !whole || several || ctas > 1 {
         return false;
     }
@@ -23,7 +26,7 @@ pub(super) fn is_staged(spec: &Spec, flow: &Flow, at: usize, (along, ctas): (usi
     if operand.dtype.per_byte() > 1 {
         return false;
     }
-    let path = spec.copy.get(name);
+    let path = spec.schedule.copy.get(name);
     let asked = path.is_some_and(|path| path.g2s.is_some() || path.s2r.is_some());
     asked || vector_width::contiguous(spec, operand).is_some_and(|own| own != along)
 }

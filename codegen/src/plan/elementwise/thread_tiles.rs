@@ -73,7 +73,7 @@ impl Shares {
         // Those of one byte stay together, where the tile has both.
         let whole = (flow.nodes.iter()).filter(moves);
         let least = whole.map(|node| i64::from(node.dtype.per_byte())).max();
-        let extent = spec.cta_tile.get(along).copied().unwrap_or(1);
+        let extent = spec.schedule.cta_tile.get(along).copied().unwrap_or(1);
         let least = least.filter(|least| extent % least == 0).unwrap_or(1);
         let vectors = vectors
             .take_while(|elements| *elements >= least)
@@ -108,7 +108,9 @@ fn contiguous(spec: &Spec, flow: &Flow) -> usize {
     let mut results = [0u32; 2];
     let mut bytes = [0u32; 2];
     for node in &flow.nodes {
-        let operand = node.moved().and_then(|(name, _)| spec.operand(name));
+        let operand = node
+            .moved()
+            .and_then(|(name, _)| spec.problem.operand(name));
         let Some(operand) = operand else { continue };
         if let Some(at) = vector_width::contiguous(spec, operand) {
             let weight = if node.keeps == [true; 2] { 64 } else { 1 };
@@ -127,7 +129,7 @@ fn contiguous(spec: &Spec, flow: &Flow) -> usize {
 
 /// Notes that a tile has fewer elements than a warp has threads.
 fn is_small(spec: &Spec, chooser: &mut Chooser<'_>, (along, ctas): (usize, i64)) -> bool {
-    let extent = |at: usize| spec.cta_tile.get(at).copied().unwrap_or(1);
+    let extent = |at: usize| spec.schedule.cta_tile.get(at).copied().unwrap_or(1);
     let elements = extent(0) * extent(1);
     let least = i64::from(WARP) * ctas;
     if elements >= least {
@@ -135,7 +137,7 @@ fn is_small(spec: &Spec, chooser: &mut Chooser<'_>, (along, ctas): (usize, i64))
     }
     // Lanes that the other mode takes in whole.
     let across = 1 << extent(1 - along).trailing_zeros().min(WARP.ilog2());
-    let name = spec.modes().get(along).map_or("1", String::as_str);
+    let name = spec.problem.modes().get(along).map_or("1", String::as_str);
     let message = format!(
         "cta_tile has {elements} elements, fewer than {least} threads; threads beyond a mode's end \
          do nothing: use {} or more along {name}",
@@ -152,10 +154,10 @@ fn shared_out(
     flow: &Flow,
     (along, ctas, vector): (usize, i64, i64),
 ) -> Option<Shares> {
-    let extent = |at: usize| spec.cta_tile.get(at).copied().unwrap_or(1);
+    let extent = |at: usize| spec.schedule.cta_tile.get(at).copied().unwrap_or(1);
     let tile = [extent(0), extent(1)];
     let across = 1 - along;
-    let names = spec.modes();
+    let names = spec.problem.modes();
     let name = |at: usize| names.get(at).map_or("1", String::as_str);
     if tile[along] % vector != 0 {
         let message = format!(
@@ -170,13 +172,13 @@ fn shared_out(
     }
     let vectors = tile[0] * tile[1] / vector;
     let threads = ctas
-        * match &spec.threads {
+        * match &spec.schedule.threads {
             Auto::Given(threads) => i64::from(*threads),
             Auto::Auto => threads_for(vectors / ctas),
         };
     let vectors_along = tile[along] / vector;
     let tiles = |along: i64| threads % along == 0 && tile[across] % (threads / along) == 0;
-    let threads_along = match spec.threads_along {
+    let threads_along = match spec.schedule.threads_along {
         Auto::Given(asked) => asked_along(flow, i64::from(asked) * ctas, vectors_along),
         Auto::Auto => Ok(threads_along(
             flow,
@@ -196,7 +198,7 @@ fn shared_out(
     let whole_warps = threads % (ctas * i64::from(WARP)) == 0;
     let shared = ctas == 1 || threads_across == 1;
     if !tiles(threads_along) || !whole_warps || !shared {
-        let asked = match spec.threads_along {
+        let asked = match spec.schedule.threads_along {
             Auto::Given(_) => ", threads_along",
             Auto::Auto => "",
         };
@@ -286,7 +288,7 @@ fn check_operands(
     for (at, node) in flow.nodes.iter().enumerate() {
         let found = node.moved().filter(|_| node.keeps == [true; 2]);
         let found = found.filter(|_| node.table.is_none() && node.combined.is_none());
-        let found = found.and_then(|(name, hop)| Some((spec.operand(name)?, hop)));
+        let found = found.and_then(|(name, hop)| Some((spec.problem.operand(name)?, hop)));
         let Some((operand, hop)) = found else {
             continue;
         };
@@ -313,7 +315,7 @@ fn takes(
     (along, vector): (usize, i64),
 ) -> bool {
     let bits = i64::from(operand.dtype.bits());
-    let path = spec.copy.get(&operand.name);
+    let path = spec.schedule.copy.get(&operand.name);
     let what = hop.key(&operand.name);
     if let Some(Auto::Given(id)) = path.and_then(|path| hop.atom_of(path)) {
         let facts = chooser
@@ -350,9 +352,11 @@ fn takes(
 
 /// CTAs that share a tile.
 fn ctas(spec: &Spec, chooser: &mut Chooser<'_>, flow: &Flow, along: usize) -> Option<i64> {
-    let ctas = spec.cluster[along];
-    if spec.cluster[1 - along] * spec.cluster[2] != 1 || ctas > 1 && !folds_along(flow, along) {
-        let [m, n, k] = spec.cluster;
+    let ctas = spec.schedule.cluster[along];
+    if spec.schedule.cluster[1 - along] * spec.schedule.cluster[2] != 1
+        || ctas > 1 && !folds_along(flow, along)
+    {
+        let [m, n, k] = spec.schedule.cluster;
         let mut shared = [1; 3];
         if folds_along(flow, along) {
             shared[along] = m * n * k;

@@ -19,8 +19,8 @@ const REGISTERS_BY_ELEMENT: i64 = 96;
 /// The ways in which atoms may stand side by side, best first; none where the spec says how, and
 /// where warpgroups have roles.
 pub(in crate::plan) fn others(spec: &Spec, chooser: &mut Chooser<'_>) -> Result<Vec<[i64; 3]>> {
-    let [a, b, d] = [Role::A, Role::B, Role::Output].map(|role| spec.operand_as(role));
-    let (Some(a), Some(b), Some(d), Auto::Auto) = (a, b, d, &spec.mma.atoms) else {
+    let [a, b, d] = [Role::A, Role::B, Role::Output].map(|role| spec.problem.operand_as(role));
+    let (Some(a), Some(b), Some(d), Auto::Auto) = (a, b, d, &spec.schedule.mma.atoms) else {
         return Ok(Vec::new());
     };
     if wants_roles(spec, chooser, [a, b, d]) {
@@ -37,8 +37,8 @@ pub(in crate::plan) fn others(spec: &Spec, chooser: &mut Chooser<'_>) -> Result<
 
 /// Whether the plan, not the spec, gives warpgroups roles.
 pub(in crate::plan) fn roles_by_itself(spec: &Spec, chooser: &Chooser<'_>) -> bool {
-    let [a, b, d] = [Role::A, Role::B, Role::Output].map(|role| spec.operand_as(role));
-    match (a, b, d, &spec.pipeline.schedule) {
+    let [a, b, d] = [Role::A, Role::B, Role::Output].map(|role| spec.problem.operand_as(role));
+    match (a, b, d, &spec.schedule.pipeline.schedule) {
         (Some(a), Some(b), Some(d), Auto::Auto) => wants_roles(spec, chooser, [a, b, d]),
         _ => false,
     }
@@ -50,7 +50,7 @@ fn side_by_side(spec: &Spec, facts: &MmaFacts, folds: bool) -> Result<Vec<[i64; 
     let each = facts.thr_id.size()?.max(1);
     let most = i64::from(MAX_THREADS_PER_CTA) / each;
     let [m, n, _] = facts.mnk;
-    let [rows, columns] = [spec.cta_tile[0], spec.cta_tile[1]];
+    let [rows, columns] = [spec.schedule.cta_tile[0], spec.schedule.cta_tile[1]];
     let along_m = (1..=most).filter(|atoms| rows % (atoms * m) == 0);
     let both = along_m.flat_map(|along_m| {
         let most = if folds { 1 } else { most / along_m };
@@ -58,7 +58,7 @@ fn side_by_side(spec: &Spec, facts: &MmaFacts, folds: bool) -> Result<Vec<[i64; 
         along_n.map(move |along_n| [along_m, along_n])
     });
     let threads = |[along_m, along_n]: [i64; 2]| along_m * along_n * each;
-    let wanted = |both: &[i64; 2]| match spec.threads {
+    let wanted = |both: &[i64; 2]| match spec.schedule.threads {
         Auto::Given(asked) => threads(*both) == i64::from(asked),
         Auto::Auto => threads(*both) % i64::from(WARP) == 0,
     };
@@ -81,10 +81,10 @@ fn side_by_side(spec: &Spec, facts: &MmaFacts, folds: bool) -> Result<Vec<[i64; 
 /// Registers of a thread for sums, and for fragments, which tensor cores have twice in elements of
 /// 16 bits.
 fn registers(spec: &Spec, facts: &MmaFacts, each: i64, [along_m, along_n]: [i64; 2]) -> i64 {
-    let planes = spec.compute.planes();
-    let rows = spec.cta_tile[0] / along_m;
-    let columns = (spec.cta_tile[1] / along_n).saturating_mul(planes);
-    let words = i64::from(spec.accumulator.bits()).max(32) / 32;
+    let planes = spec.problem.compute.planes();
+    let rows = spec.schedule.cta_tile[0] / along_m;
+    let columns = (spec.schedule.cta_tile[1] / along_n).saturating_mul(planes);
+    let words = i64::from(spec.problem.accumulator.bits()).max(32) / 32;
     let sums = rows.saturating_mul(columns).saturating_mul(words);
     let fragments = rows.saturating_add(columns).saturating_mul(facts.mnk[2]);
     (sums / each).saturating_add(fragments / each)

@@ -25,12 +25,17 @@ use crate::spec::keys::model::{Operand, Spec};
 
 /// What is computed of a product's sums and where it is stored.
 pub(super) fn flow(spec: &Spec) -> Option<Flow> {
-    let computes = &spec.compute;
+    let computes = &spec.problem.compute;
     let formula = &computes.formula;
     let Form::Contraction(found) = &computes.form else {
         return None;
     };
-    let modes = [0, 1].map(|at| spec.modes().get(at).and_then(|name| formula.mode(name)));
+    let modes = [0, 1].map(|at| {
+        spec.problem
+            .modes()
+            .get(at)
+            .and_then(|name| formula.mode(name))
+    });
     let statements = formula.statements.iter().enumerate();
     let behind =
         statements.filter(|(at, _)| *at == found.sum.statement || found.epilogue.contains(at));
@@ -67,14 +72,14 @@ pub(super) fn plan(
         let Some((name, hop)) = flow.nodes[at].moved() else {
             continue;
         };
-        let Some(operand) = spec.operand(name) else {
+        let Some(operand) = spec.problem.operand(name) else {
             continue;
         };
         let combined = flow.combined_by(at);
         let shared = Shared {
             along: COLUMNS,
             together,
-            tile: [spec.cta_tile[0], spec.cta_tile[1]],
+            tile: [spec.schedule.cta_tile[0], spec.schedule.cta_tile[1]],
             combined: combined.and_then(|(_, combining)| combining.in_memory()),
             by_element: combined.is_some(),
             tiled: &|copy| Ok(make_tiled_copy_c(copy, &mma.tiled)?),
@@ -132,8 +137,13 @@ pub(super) fn hold_columns(spec: &Spec, chooser: &mut Chooser<'_>, plan: &mut Pl
     }
     overlapping_outputs::check_blocks(chooser, plan, COLUMNS);
     let words = (why, "fold in a kernel behind this one");
-    whole_rows::held(chooser, plan, (COLUMNS, spec.cta_tile[COLUMNS]), words);
-    let [m, n, k] = spec.cluster;
+    whole_rows::held(
+        chooser,
+        plan,
+        (COLUMNS, spec.schedule.cta_tile[COLUMNS]),
+        words,
+    );
+    let [m, n, k] = spec.schedule.cluster;
     if n > 1 && plan.work.is_in_blocks() {
         blocks_of_clusters(chooser, plan, n);
     } else if n > 1 {

@@ -30,17 +30,22 @@ use crate::plan::smem::swizzle_search::placed_bytes;
 use crate::plan::supported::main_loops::{self, MainLoop};
 use crate::plan::undecided::undecided;
 use crate::plan::work_tiles::SUMMED;
-use crate::spec::keys::model::{Auto, CopyPath, Operand, Point, Role, Schedule, Spec, Stride};
+use crate::spec::keys::model::{
+    Auto, CopyPath, KernelSchedule, Operand, Point, Role, Spec, Stride,
+};
 
 /// Plans the point. What a violation leaves open is not decided, so that everything else that can
 /// be known is reported with it; `None` when nothing can.
 pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Plan>> {
     let spec = &point.spec;
-    let [a, b, d] = [Role::A, Role::B, Role::Output].map(|role| spec.operand_as(role));
+    let [a, b, d] = [Role::A, Role::B, Role::Output].map(|role| spec.problem.operand_as(role));
     let (Some(a), Some(b), Some(d)) = (a, b, d) else {
         return Ok(None);
     };
-    let inputs = [(a, spec.cta_tile[0]), (b, spec.cta_tile[1])];
+    let inputs = [
+        (a, spec.schedule.cta_tile[0]),
+        (b, spec.schedule.cta_tile[1]),
+    ];
     let mut plan = undecided(point, 0);
     plan.flow = epilogue::flow(spec);
     epilogue::hold_columns(spec, chooser, &mut plan);
@@ -56,7 +61,7 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
         check_smem(chooser, &plan);
         return Ok(Some(plan));
     }
-    if let Some(part) = spec.compute.part() {
+    if let Some(part) = spec.problem.compute.part() {
         parts_want_roles(spec, chooser, &part);
         return Ok(None);
     }
@@ -71,7 +76,7 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
     let tiles = tiled_threads(spec, chooser, &mut plan, [a, b], multistage)?;
     if tiles {
         for (operand, rows) in inputs {
-            let tile = [rows, spec.cta_tile[2]];
+            let tile = [rows, spec.schedule.cta_tile[2]];
             if multistage {
                 multistage_copies::multistage_operand(spec, chooser, &mut plan, operand, tile)?;
             } else {
@@ -85,8 +90,11 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
         check_fragments(spec, chooser, &mut plan)?;
     } else {
         let bytes = inputs.map(|(operand, rows)| {
-            let rows = rows.saturating_mul(spec.compute.planes_of(operand));
-            placed_bytes(rows.saturating_mul(spec.cta_tile[2]), operand.dtype)
+            let rows = rows.saturating_mul(spec.problem.compute.planes_of(operand));
+            placed_bytes(
+                rows.saturating_mul(spec.schedule.cta_tile[2]),
+                operand.dtype,
+            )
         });
         let (slot, stages) = (bytes[0].saturating_add(bytes[1]), plan.stages.max(1));
         plan.arena.put(Holds::Slots(0), stages, slot);
@@ -97,13 +105,16 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
 
 /// A step of the main loop makes a whole part of a sum, where this has parts.
 fn check_part(spec: &Spec, chooser: &mut Chooser<'_>) {
-    let (Some(part), Some(summed)) = (spec.compute.part(), spec.modes().get(SUMMED)) else {
+    let (Some(part), Some(summed)) = (
+        spec.problem.compute.part(),
+        spec.problem.modes().get(SUMMED),
+    ) else {
         return;
     };
-    let Some(extent) = spec.compute.formula.constant_of(summed) else {
+    let Some(extent) = spec.problem.compute.formula.constant_of(summed) else {
         return;
     };
-    let tile = spec.cta_tile[SUMMED];
+    let tile = spec.schedule.cta_tile[SUMMED];
     if tile != extent {
         let message = format!(
             "cta_tile has {tile} of the {extent} along {summed} that each part along {part} sums: \
@@ -178,9 +189,9 @@ fn tiled_threads(
 /// The specialized way is taken when the spec names its schedule, or leaves the choice and
 /// architecture, types and layouts allow it.
 fn wants_roles(spec: &Spec, chooser: &Chooser<'_>, [a, b, d]: [&Operand; 3]) -> bool {
-    match spec.pipeline.schedule {
-        Auto::Given(Schedule::Cooperative | Schedule::Pingpong) => return true,
-        Auto::Given(Schedule::Multistage) => return false,
+    match spec.schedule.pipeline.schedule {
+        Auto::Given(KernelSchedule::Cooperative | KernelSchedule::Pingpong) => return true,
+        Auto::Given(KernelSchedule::Multistage) => return false,
         Auto::Auto => {}
     }
     let named = |id: &Option<Auto<String>>| match id {
@@ -189,7 +200,7 @@ fn wants_roles(spec: &Spec, chooser: &Chooser<'_>, [a, b, d]: [&Operand; 3]) -> 
     };
     // What is read beside the factors comes the same way to both.
     let counts = |name: &String| [a, b, d].iter().any(|one| one.name == *name);
-    let otherwise = spec.copy.iter().any(|(name, path)| {
+    let otherwise = spec.schedule.copy.iter().any(|(name, path)| {
         if !counts(name) {
             return false;
         }
@@ -200,14 +211,14 @@ fn wants_roles(spec: &Spec, chooser: &Chooser<'_>, [a, b, d]: [&Operand; 3]) -> 
         let direct = path.s2r.is_some() || path.g2r.is_some() || named(&path.r2g).is_some();
         direct || named(&path.g2s).is_some_and(|atom| !boxes(atom))
     });
-    let on_registers = match &spec.mma.atom {
+    let on_registers = match &spec.schedule.mma.atom {
         Auto::Given(id) => chooser.catalogue.get(id).is_some_and(|atom| {
             let facts = atom.mma.as_ref();
             facts.is_some_and(|mma| mma.smem == [false; 2])
         }),
         Auto::Auto => false,
     };
-    let types = [spec.accumulator, a.dtype, b.dtype];
+    let types = [spec.problem.accumulator, a.dtype, b.dtype];
     let mapped = |operand| warp_specialized::map_misfit(operand).is_none();
     !otherwise
         && !on_registers
@@ -220,16 +231,16 @@ fn wants_roles(spec: &Spec, chooser: &Chooser<'_>, [a, b, d]: [&Operand; 3]) -> 
 
 /// The architectures that have an mma of the factors' types which reads shared memory by itself.
 fn arches_with_roles(spec: &Spec, chooser: &Chooser<'_>) -> impl Iterator<Item = &'static Arch> {
-    let [a, b] = [Role::A, Role::B].map(|role| spec.operand_as(role).map(|one| one.dtype));
+    let [a, b] = [Role::A, Role::B].map(|role| spec.problem.operand_as(role).map(|one| one.dtype));
     ARCHES.iter().filter(move |arch| match (a, b) {
-        (Some(a), Some(b)) => chooser.multiplies_smem_of(**arch, [spec.accumulator, a, b]),
+        (Some(a), Some(b)) => chooser.multiplies_smem_of(**arch, [spec.problem.accumulator, a, b]),
         _ => chooser.multiplies_smem(**arch),
     })
 }
 
 /// Whether the architecture has what the specialized way stands on.
 fn arch_has_roles(spec: &Spec, chooser: &mut Chooser<'_>) -> bool {
-    let (arch, schedule) = (chooser.arch, &spec.pipeline.schedule);
+    let (arch, schedule) = (chooser.arch, &spec.schedule.pipeline.schedule);
     if chooser.multiplies_smem(arch) {
         return true;
     }
@@ -257,7 +268,13 @@ fn arch_has_roles(spec: &Spec, chooser: &mut Chooser<'_>) -> bool {
 /// The multistage way is taken when the spec names an asynchronous copy, or leaves the choice and
 /// the operands allow it.
 fn wants_multistage(spec: &Spec, chooser: &Chooser<'_>, a: &Operand, b: &Operand) -> bool {
-    let paths = [a, b].map(|operand| spec.copy.get(&operand.name).cloned().unwrap_or_default());
+    let paths = [a, b].map(|operand| {
+        spec.schedule
+            .copy
+            .get(&operand.name)
+            .cloned()
+            .unwrap_or_default()
+    });
     let asked = paths.iter().any(|path| path.g2s.is_some());
     let by_registers = |path: &CopyPath| path.g2r.is_some() || path.r2s.is_some();
     let synchronous = paths.iter().any(by_registers);
@@ -265,8 +282,8 @@ fn wants_multistage(spec: &Spec, chooser: &Chooser<'_>, a: &Operand, b: &Operand
         let bytes = multistage_copies::vector_bytes(operand);
         *operand.stride(1) == Stride::Const(1) && bytes >= multistage_copies::NARROWEST_BYTES
     });
-    let types = [spec.accumulator, a.dtype, b.dtype];
-    let atom = match &spec.mma.atom {
+    let types = [spec.problem.accumulator, a.dtype, b.dtype];
+    let atom = match &spec.schedule.mma.atom {
         Auto::Given(id) => chooser.catalogue.get(id).cloned(),
         Auto::Auto => chooser.mma(types),
     };
@@ -282,7 +299,7 @@ fn wants_multistage(spec: &Spec, chooser: &Chooser<'_>, a: &Operand, b: &Operand
 
 fn stages(spec: &Spec, chooser: &mut Chooser<'_>, both: [&Operand; 2], multistage: bool) -> u32 {
     let default = if multistage { 3 } else { 1 };
-    let stages = spec.pipeline.stages.unwrap_or_else(|| default);
+    let stages = spec.schedule.pipeline.stages.unwrap_or_else(|| default);
     if multistage && stages < 2 {
         let message = format!("pipeline.stages {stages} leaves no tile in flight: use 2 or more");
         chooser.violate("stages", message);

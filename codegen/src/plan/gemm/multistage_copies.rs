@@ -57,7 +57,7 @@ pub(super) fn multistage_operand(
         chooser.violate("not-contiguous", message);
         return Ok(());
     }
-    let path = spec.copy.get(name).cloned().unwrap_or_default();
+    let path = spec.schedule.copy.get(name).cloned().unwrap_or_default();
     let what = format!("copy.{name}.g2s");
     let wanted = |bytes| Wanted {
         asynchronous: true,
@@ -119,7 +119,7 @@ fn fragment_copy(
     let Some(mma) = &plan.mma else {
         return Ok(None);
     };
-    let path = spec.copy.get(name).cloned().unwrap_or_default();
+    let path = spec.schedule.copy.get(name).cloned().unwrap_or_default();
     let given = path.s2r.unwrap_or_default();
     let what = format!("copy.{name}.s2r");
     let wanted = |collective| Wanted {
@@ -139,7 +139,7 @@ fn fragment_copy(
             atoms
         }
     };
-    let swizzle = spec.swizzle.get(name).cloned().unwrap_or_default();
+    let swizzle = spec.schedule.swizzle.get(name).cloned().unwrap_or_default();
     let lies = Lies {
         contiguous,
         transposed: false,
@@ -236,7 +236,7 @@ pub(super) fn synchronous_operand(
     tile: [i64; 2],
 ) -> Result<()> {
     let name = operand.name.as_str();
-    let path = spec.copy.get(name).cloned().unwrap_or_default();
+    let path = spec.schedule.copy.get(name).cloned().unwrap_or_default();
     let hops = [(Hop::G2r, path.g2r), (Hop::R2s, path.r2s)];
     // Neighbouring threads take neighbouring elements of the mode that is contiguous, if one is
     // known to be.
@@ -297,6 +297,7 @@ pub(super) fn store(
     };
     // Where boxes store, this is the way of the columns that boxes cannot end at.
     let given = spec
+        .schedule
         .copy
         .get(&d.name)
         .and_then(|path| path.r2g.clone())
@@ -318,7 +319,7 @@ pub(super) fn store(
             assume(plan, d, &step.atom, what);
         }
         plan.steps.push(Step {
-            tile: [spec.cta_tile[0], spec.cta_tile[1]],
+            tile: [spec.schedule.cta_tile[0], spec.schedule.cta_tile[1]],
             ..step
         });
     }

@@ -21,12 +21,12 @@ pub(super) fn mma_atom(
     b: &Operand,
     multistage: bool,
 ) -> Option<(Arc<Atom>, Option<Arc<Atom>>)> {
-    let accumulator = spec.accumulator;
+    let accumulator = spec.problem.accumulator;
     let types = match multistage {
         true => [accumulator, a.dtype, b.dtype],
         false => [accumulator; 3],
     };
-    let atom = match &spec.mma.atom {
+    let atom = match &spec.schedule.mma.atom {
         Auto::Given(id) => chooser.named("mma.atom", id, |atom| on_registers(atom, accumulator))?,
         Auto::Auto => {
             let found = chooser.mma(types);
@@ -55,7 +55,7 @@ pub(super) fn mma_atom(
             "{} multiplies {} and {}",
             atom.id, facts.types[1], facts.types[2]
         );
-        let message = match spec.mma.atom {
+        let message = match spec.schedule.mma.atom {
             Auto::Given(_) => format!(
                 "{multiplies}, the operands are {} and {}: choose mma.atom auto",
                 a.dtype, b.dtype
@@ -78,7 +78,7 @@ fn no_mma(spec: &Spec, chooser: &Chooser<'_>, both: [&Operand; 2], multistage: b
         true => "on registers",
         false => "element by element, as layouts not contiguous along k need it",
     };
-    let ([a, b], accumulator) = (both, spec.accumulator);
+    let ([a, b], accumulator) = (both, spec.problem.accumulator);
     format!(
         "for arch {} no mma of {} and {} into {accumulator} {how} is generated",
         chooser.arch, a.dtype, b.dtype
@@ -88,14 +88,14 @@ fn no_mma(spec: &Spec, chooser: &Chooser<'_>, both: [&Operand; 2], multistage: b
 /// What to choose where there is no MMA of the operands' types; which architecture has one is for
 /// those to say who ask them all.
 fn other_types(spec: &Spec, chooser: &Chooser<'_>, both: [&Operand; 2]) -> String {
-    let types = [spec.accumulator, both[0].dtype, both[1].dtype];
+    let types = [spec.problem.accumulator, both[0].dtype, both[1].dtype];
     let along_k = chooser.mma(types).is_some() || !chooser.smem_widths(types).is_empty();
     let layouts = match !is_along_k(both) && along_k {
         true => "layouts contiguous along k, or ",
         false => "",
     };
-    let mut pairs = chooser.mma_types(spec.accumulator, [false; 2]);
-    for pair in chooser.mma_types(spec.accumulator, [true; 2]) {
+    let mut pairs = chooser.mma_types(spec.problem.accumulator, [false; 2]);
+    for pair in chooser.mma_types(spec.problem.accumulator, [true; 2]) {
         if !pairs.contains(&pair) {
             pairs.push(pair);
         }
@@ -140,7 +140,7 @@ pub(super) fn smem_mma_atom(
     b: &Operand,
     n: i64,
 ) -> Option<Arc<Atom>> {
-    let types = [spec.accumulator, a.dtype, b.dtype];
+    let types = [spec.problem.accumulator, a.dtype, b.dtype];
     let misfit = |atom: &Atom| {
         let Some(facts) = &atom.mma else {
             return Some("is no mma".to_string());
@@ -157,7 +157,7 @@ pub(super) fn smem_mma_atom(
         let wide = facts.mnk[1];
         (wide != n).then(|| format!("is {wide} wide, the tile's warpgroups are {n}"))
     };
-    match &spec.mma.atom {
+    match &spec.schedule.mma.atom {
         Auto::Given(id) => chooser.named("mma.atom", id, misfit),
         Auto::Auto => {
             let found = chooser.smem_mma(types, n);
@@ -180,7 +180,7 @@ fn no_smem_mma(spec: &Spec, chooser: &Chooser<'_>, types: [DType; 3], n: i64) ->
     let widths = chooser.smem_widths(types);
     // Of a tile some warpgroups may have a part each, and several products a part of an mma.
     let tile = |width: &i64| {
-        let columns = width * spec.cta_tile[1];
+        let columns = width * spec.schedule.cta_tile[1];
         (n > 0 && columns % n == 0).then(|| columns / n)
     };
     let below = widths.iter().rev().filter(|width| **width < n);
@@ -206,13 +206,13 @@ pub(super) fn check_accumulation(spec: &Spec, chooser: &mut Chooser<'_>, atom: &
     let Some(facts) = &atom.mma else {
         return;
     };
-    let message = match (spec.accumulation, facts.short_sums(chooser.arch)) {
+    let message = match (spec.problem.accumulation, facts.short_sums(chooser.arch)) {
         (None, Some(kept)) => format!(
             "{} keeps {kept} bits of the products it adds where {} has {}: write accumulation: \
              fast if that will do, or use inputs of f16 or bf16",
             atom.id,
-            spec.accumulator,
-            spec.accumulator.fraction_bits().unwrap_or_default()
+            spec.problem.accumulator,
+            spec.problem.accumulator.fraction_bits().unwrap_or_default()
         ),
         (Some(accumulation), None) => format!(
             "accumulation {} is for fp8 wgmma, which cuts sums short, {} does not: leave it out",
@@ -237,13 +237,17 @@ pub(super) fn tiled_mma(
     };
     let [m, n, _] = facts.mnk;
     let by_warps = facts.thr_id.size()? > 1;
-    let atoms = spec.mma.atoms.unwrap_or_else(|| {
-        if by_warps && (folds || spec.compute.planes.is_some()) {
+    let atoms = spec.schedule.mma.atoms.unwrap_or_else(|| {
+        if by_warps && (folds || spec.problem.compute.planes.is_some()) {
             few_registers(spec, facts.mnk, folds)
         } else if by_warps {
             let along =
                 |extent: i64, atom: i64| (extent / 64).clamp(1, 4).min(extent / atom).max(1);
-            [along(spec.cta_tile[0], m), along(spec.cta_tile[1], n), 1]
+            [
+                along(spec.schedule.cta_tile[0], m),
+                along(spec.schedule.cta_tile[1], n),
+                1,
+            ]
         } else {
             [16, 16, 1]
         }
@@ -251,9 +255,9 @@ pub(super) fn tiled_mma(
     if !check_atoms(spec, chooser, &facts, atoms) {
         return Ok(None);
     }
-    let permutation = match &spec.mma.permutation {
+    let permutation = match &spec.schedule.mma.permutation {
         Auto::Given(extents) => plain_permutation(extents)?,
-        Auto::Auto => default_permutation(&facts, atoms, spec.cta_tile[1])?,
+        Auto::Auto => default_permutation(&facts, atoms, spec.schedule.cta_tile[1])?,
     };
     let grid = [atoms[1], 1, atoms[0] * atoms[1]];
     let grid = Layout::flat(&atoms, &grid)?;
@@ -273,8 +277,8 @@ fn few_registers(spec: &Spec, [m, n, k]: [i64; 3], folds: bool) -> [i64; 3] {
     const MOST: i64 = 8;
     /// Registers of a thread: as many as plain products have, 64 rows and columns a warp.
     const REGISTERS: i64 = 192;
-    let [rows, columns] = [spec.cta_tile[0], spec.cta_tile[1]];
-    let planes = spec.compute.planes();
+    let [rows, columns] = [spec.schedule.cta_tile[0], spec.schedule.cta_tile[1]];
+    let planes = spec.problem.compute.planes();
     let each = |along_m: i64, along_n: i64| {
         let (rows, columns) = (rows / along_m, (columns / along_n).saturating_mul(planes));
         // Fragments are there twice, in elements of 16 bits.
@@ -308,7 +312,7 @@ fn check_atoms(spec: &Spec, chooser: &mut Chooser<'_>, facts: &MmaFacts, atoms: 
         chooser.violate("atoms-along-k", message);
         good = false;
     }
-    let Auto::Given(extents) = spec.mma.permutation else {
+    let Auto::Given(extents) = spec.schedule.mma.permutation else {
         return good;
     };
     let units = [0, 1, 2].map(|mode| facts.mnk[mode].saturating_mul(atoms[mode]));
@@ -337,7 +341,13 @@ pub(super) fn check_tile(
 ) -> Result<bool> {
     let units = mma.tiled.tile_mnk()?;
     let mut divides = true;
-    for (mode, (name, cta)) in spec.modes().iter().zip(&spec.cta_tile).enumerate() {
+    for (mode, (name, cta)) in spec
+        .problem
+        .modes()
+        .iter()
+        .zip(&spec.schedule.cta_tile)
+        .enumerate()
+    {
         let unit = units[mode];
         if cta % unit != 0 {
             divides = false;

@@ -126,7 +126,7 @@ impl<'c> Chooser<'c> {
     pub(in crate::plan) fn of(point: &Point, catalogue: &'c Catalogue) -> Chooser<'c> {
         Chooser {
             catalogue,
-            arch: point.spec.arch,
+            arch: point.spec.problem.arch,
             keys: Keys::of(&point.spec),
             violations: Vec::new(),
             choices: Vec::new(),

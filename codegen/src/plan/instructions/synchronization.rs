@@ -18,7 +18,7 @@ use crate::plan::data::moves::Hop;
 use crate::plan::data::values::Every;
 use crate::plan::data::warp_roles::Roles;
 use crate::plan::instructions::choose::Chooser;
-use crate::spec::keys::model::{LaunchKind, Schedule};
+use crate::spec::keys::model::{KernelSchedule, LaunchKind};
 
 #[cfg(test)]
 mod tests;
@@ -213,7 +213,7 @@ fn with(plan: &Plan, part: impl Fn(&Roles) -> bool) -> bool {
 }
 
 fn turns(roles: &Roles) -> bool {
-    roles.schedule == Schedule::Pingpong
+    roles.schedule == KernelSchedule::Pingpong
 }
 
 /// Looks up everything that the plan's kernel does to synchronize.

@@ -66,10 +66,10 @@ pub(in crate::plan) fn check_threads(spec: &Spec, chooser: &mut Chooser<'_>, thr
         );
         chooser.violate("threads", message);
     }
-    if let Auto::Given(asked) = spec.threads
+    if let Auto::Given(asked) = spec.schedule.threads
         && asked != threads
     {
-        let message = match &spec.mma.atoms {
+        let message = match &spec.schedule.mma.atoms {
             Auto::Given(_) => {
                 format!("threads {asked} is not what the tiled mma has: use {threads} or auto")
             }
@@ -85,7 +85,7 @@ pub(in crate::plan) fn check_threads(spec: &Spec, chooser: &mut Chooser<'_>, thr
 
 /// Threads of a CTA whose warpgroups have roles against those asked for.
 pub(in crate::plan) fn check_cta_threads(spec: &Spec, chooser: &mut Chooser<'_>, threads: u32) {
-    if let Auto::Given(asked) = spec.threads
+    if let Auto::Given(asked) = spec.schedule.threads
         && asked != threads
     {
         let message = format!(
@@ -147,11 +147,11 @@ fn available_registers(plan: &Plan) -> i64 {
 /// of ways out. Where they are not, all that there is was tried.
 fn more_registers(spec: &Spec, then: &str) -> String {
     let is_given = [
-        ("more mma.atoms", spec.mma.atoms != Auto::Auto),
-        ("other threads", spec.threads != Auto::Auto),
+        ("more mma.atoms", spec.schedule.mma.atoms != Auto::Auto),
+        ("other threads", spec.schedule.threads != Auto::Auto),
         (
             "a smaller min_ctas_per_sm",
-            spec.min_ctas_per_sm != Auto::Auto,
+            spec.schedule.min_ctas_per_sm != Auto::Auto,
         ),
     ];
     let given = is_given.into_iter().filter(|(_, given)| *given);
@@ -164,8 +164,9 @@ fn more_registers(spec: &Spec, then: &str) -> String {
 /// Accumulators against the register file.
 pub(in crate::plan) fn check_registers(spec: &Spec, chooser: &mut Chooser<'_>, plan: &Plan) {
     let threads = i64::from(plan.threads.max(1));
-    let accumulators = spec.cta_tile[0] * spec.cta_tile[1] / threads * spec.compute.planes();
-    let accumulators = accumulators * i64::from(spec.accumulator.bits()) / 32;
+    let accumulators = spec.schedule.cta_tile[0] * spec.schedule.cta_tile[1] / threads
+        * spec.problem.compute.planes();
+    let accumulators = accumulators * i64::from(spec.problem.accumulator.bits()) / 32;
     let available = available_registers(plan);
     if accumulators + OTHER_REGISTERS > available {
         let message = format!(

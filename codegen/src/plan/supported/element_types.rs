@@ -21,10 +21,10 @@ pub const NOT_MULTIPLIED: &[DType] = &[
 
 /// Refuses element types where a form does not take them.
 pub(in crate::plan) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
-    if spec.form() == FormKind::Rows {
+    if spec.problem.form() == FormKind::Rows {
         return;
     }
-    for operand in &spec.operands {
+    for operand in &spec.problem.operands {
         let (name, dtype) = (&operand.name, operand.dtype);
         let is_factor = matches!(operand.role, Role::A | Role::B);
         let message = if is_factor && NOT_MULTIPLIED.contains(&dtype) {

@@ -138,8 +138,8 @@ fn last_taken(formula: &Formula, source: Source) -> std::ops::Range<usize> {
 /// Refuses tables of which a tile cuts both modes, and scatters by entries that are one.
 pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
     check_repeats(spec, chooser);
-    let formula = &spec.compute.formula;
-    let modes = spec.modes();
+    let formula = &spec.problem.compute.formula;
+    let modes = spec.problem.modes();
     let cut = |index: &Index| {
         let name = index.bare().and_then(|mode| formula.modes.get(mode));
         name.is_some_and(|mode| modes.contains(&mode.name))
@@ -154,7 +154,7 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
                 let mut bare = at.iter().filter_map(Index::bare);
                 bare.any(|at| formula.modes.get(at).is_some_and(|own| own.name == **mode))
             };
-            let others = spec.compute.visited().into_iter();
+            let others = spec.problem.compute.visited().into_iter();
             let others = Vec::from_iter(others.filter(|mode| !own(mode)));
             let way_out = match others.first() {
                 Some(mode) => format!("let cta_tile have {mode}, which {table} lacks"),
@@ -185,9 +185,9 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
 
 /// Refuses scatters by tables that have one entry for several coordinates.
 fn check_repeats(spec: &Spec, chooser: &mut Chooser<'_>) {
-    for output in spec.operands.iter().filter(|one| one.is_written()) {
+    for output in spec.problem.operands.iter().filter(|one| one.is_written()) {
         let table = output.axes.iter().find_map(|axis| axis.table.as_ref());
-        let Some(table) = table.and_then(|name| spec.operand(name)) else {
+        let Some(table) = table.and_then(|name| spec.problem.operand(name)) else {
             continue;
         };
         let repeats = |axis: &&Axis| axis.stride == Stride::Const(0);

@@ -19,11 +19,11 @@ const CODE: &str = "outer-mode";
 
 /// Refuses tiles of other than two modes, and folds along outer modes.
 pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
-    let tile = spec.modes();
+    let tile = spec.problem.modes();
     let (folded, wanted) = (folded(spec), wanted(spec));
     let extent = |mode: &String| {
         let at = tile.iter().position(|cut| cut == mode)?;
-        spec.cta_tile.get(at).map(i64::to_string)
+        spec.schedule.cta_tile.get(at).map(i64::to_string)
     };
     let example = wanted.map(|mode| {
         let extent = extent(&mode).unwrap_or_else(|| "…".to_owned());
@@ -37,11 +37,11 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
             folded.len(),
             folded.join(", ")
         );
-        let whole = 0..spec.compute.formula.text.trim_end().len();
+        let whole = 0..spec.problem.compute.formula.text.trim_end().len();
         return chooser.violate_formula(CODE, message, whole);
     }
     if tile.len() != TILE_MODES {
-        let modes = spec.compute.visited();
+        let modes = spec.problem.compute.visited();
         let message = format!(
             "cta_tile has extents along {} of {} modes ({}); a tile of rows cuts {TILE_MODES}, and \
              a CTA has one coordinate along each of the others: {}name {TILE_MODES} modes, such \
@@ -49,7 +49,7 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
             tile.len(),
             modes.len(),
             tile.join(", "),
-            match products::almost(&spec.compute.formula) {
+            match products::almost(&spec.problem.compute.formula) {
                 Some(_) =>
                     "for tensor cores let a sum of two factors stand alone, in parentheses where \
                      more is done to it; for threads ",
@@ -74,16 +74,16 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
 /// which there is a product for each coordinate.
 pub(super) fn check_outputs(spec: &Spec, chooser: &mut Chooser<'_>) {
     let folded = folded(spec);
-    let outer = spec.compute.outer_modes();
-    let modes: Vec<&str> = match spec.compute.form {
-        Form::Rows(_) => spec.compute.visited(),
+    let outer = spec.problem.compute.outer_modes();
+    let modes: Vec<&str> = match spec.problem.compute.form {
+        Form::Rows(_) => spec.problem.compute.visited(),
         Form::Contraction(_) | Form::Chain(_) => outer.iter().map(String::as_str).collect(),
     };
     let modes: Vec<&str> = (modes.into_iter())
         .filter(|mode| !folded.contains(mode))
         .collect();
-    for output in spec.operands.iter().filter(|one| one.is_written()) {
-        let along = |axis: usize| spec.modes_along(output, axis);
+    for output in spec.problem.operands.iter().filter(|one| one.is_written()) {
+        let along = |axis: usize| spec.problem.modes_along(output, axis);
         let mut own: Vec<&str> = (0..output.axes.len()).flat_map(along).collect();
         own.extend(output.axes_apart().map(|axis| axis.mode.as_str()));
         own.extend(combined_along(spec, &output.name));
@@ -102,7 +102,7 @@ pub(super) fn check_outputs(spec: &Spec, chooser: &mut Chooser<'_>) {
 /// The modes that values are folded along which are combined with what an output held.
 fn combined_along<'s>(spec: &'s Spec, name: &str) -> Vec<&'s str> {
     let folded = writer(spec, name).map_or(&[][..], |statement| &statement.folded);
-    let modes = &spec.compute.formula.modes;
+    let modes = &spec.problem.compute.formula.modes;
     let named = folded.iter().filter_map(|mode| modes.get(*mode));
     named.map(|mode| mode.name.as_str()).collect()
 }
@@ -113,15 +113,15 @@ fn written(spec: &Spec, name: &str) -> Range<usize> {
 }
 
 fn writer<'s>(spec: &'s Spec, name: &str) -> Option<&'s Statement> {
-    let formula = &spec.compute.formula;
+    let formula = &spec.problem.compute.formula;
     let mut statements = formula.statements.iter();
     statements.find(|one| formula.name(one.target) == name)
 }
 
 /// The modes that are folded, each once.
 fn folded(spec: &Spec) -> Vec<&str> {
-    let formula = &spec.compute.formula;
-    let Form::Rows(rows) = &spec.compute.form else {
+    let formula = &spec.problem.compute.formula;
+    let Form::Rows(rows) = &spec.problem.compute.form else {
         return Vec::new();
     };
     let folds = rows.folds.iter();
@@ -140,7 +140,7 @@ fn folded(spec: &Spec) -> Vec<&str> {
 /// contiguous along, then the last ones of outputs.
 fn wanted(spec: &Spec) -> [String; TILE_MODES] {
     let along = |operand: &Operand, axis: usize| {
-        let modes = spec.modes_along(operand, axis).into_iter();
+        let modes = spec.problem.modes_along(operand, axis).into_iter();
         modes.map(str::to_owned).collect::<Vec<_>>()
     };
     let contiguous = |operand: &Operand| {
@@ -148,7 +148,8 @@ fn wanted(spec: &Spec) -> [String; TILE_MODES] {
         axis.map_or(Vec::new(), |axis| along(operand, axis))
     };
     let by_writing = |is: bool| {
-        spec.operands
+        spec.problem
+            .operands
             .iter()
             .filter(move |one| one.is_written() == is)
     };
@@ -162,7 +163,13 @@ fn wanted(spec: &Spec) -> [String; TILE_MODES] {
     let operands = by_writing(true).chain(matrices);
     all.extend(operands.flat_map(contiguous));
     all.extend(last);
-    all.extend(spec.compute.visited().into_iter().map(str::to_owned));
+    all.extend(
+        spec.problem
+            .compute
+            .visited()
+            .into_iter()
+            .map(str::to_owned),
+    );
     let first = all.first().cloned().unwrap_or_default();
     let second = all.into_iter().find(|mode| *mode != first);
     [second.unwrap_or_default(), first]

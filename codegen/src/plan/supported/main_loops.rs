@@ -180,7 +180,7 @@ pub(in crate::plan) fn of_roles(said: &[(String, String)]) -> impl Iterator<Item
 pub(in crate::plan) fn check(spec: &Spec, chooser: &mut Chooser<'_>, way: MainLoop) {
     let said = spec.said();
     let several = matches!(
-        spec.scheduler.passes,
+        spec.schedule.scheduler.passes,
         Auto::Given(Passes::Many | Passes::Alternating)
     );
     for (key, value) in &said {
@@ -265,7 +265,12 @@ pub(in crate::plan) fn check_swizzles(spec: &Spec, chooser: &mut Chooser<'_>, pl
 
 /// Notes what the spec says of shared memory about operands of an epilogue that stay out of it.
 fn beside(spec: &Spec, chooser: &mut Chooser<'_>, way: MainLoop, said: &[(String, String)]) {
-    for operand in spec.operands.iter().filter(|one| one.role == Role::Extra) {
+    for operand in spec
+        .problem
+        .operands
+        .iter()
+        .filter(|one| one.role == Role::Extra)
+    {
         let name = &operand.name;
         let through = [Hop::G2s, Hop::S2r].map(|hop| (name.as_str(), hop.name()));
         let of_slots = |key: &str| hop_of(key).is_some_and(|hop| through.contains(&hop));

@@ -48,7 +48,7 @@ const MAX_CONSTANT: i64 = 1 << 20;
 
 /// Refuses what is not generated.
 pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
-    let computes = &spec.compute;
+    let computes = &spec.problem.compute;
     let formula = &computes.formula;
     if let Form::Contraction(found) = &computes.form
         && let Some(violation) = products::side_by_side(formula, found)
@@ -84,7 +84,7 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
     let mut cut = outer.iter().filter(|mode| computes.modes.contains(mode));
     if let Some(mode) = cut.next() {
         let names = computes.tile_modes();
-        let tile = || computes.modes.iter().zip(&spec.cta_tile);
+        let tile = || computes.modes.iter().zip(&spec.schedule.cta_tile);
         let extent = |mode: &String| tile().find(|(name, _)| *name == mode).map(|(_, one)| *one);
         let example = names
             .iter()
@@ -118,10 +118,10 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
 /// How rows along a mode that is taken for the batch are written, where another one is the last of
 /// them: the batch first, of the same memory.
 fn batch_first(spec: &Spec, mode: &str) -> Option<String> {
-    let Form::Contraction(found) = &spec.compute.form else {
+    let Form::Contraction(found) = &spec.problem.compute.form else {
         return None;
     };
-    let formula = &spec.compute.formula;
+    let formula = &spec.problem.compute.formula;
     let row = ProductModes::of(formula, found).row?;
     let is_row = found.rows.iter().any(|at| formula.modes[*at].name == mode);
     let row = formula.modes.get(row)?.name.as_str();
@@ -139,7 +139,7 @@ fn batch_first(spec: &Spec, mode: &str) -> Option<String> {
         let (modes, strides) = (modes.join(","), strides.join(","));
         Some(format!("{} `({modes}):({strides})`", operand.name))
     };
-    let all: Vec<String> = spec.operands.iter().filter_map(first).collect();
+    let all: Vec<String> = spec.problem.operands.iter().filter_map(first).collect();
     (!all.is_empty()).then(|| {
         format!(
             "; tiles have rows along {row}, the last mode of them: for tiles along {mode} write \

@@ -23,7 +23,7 @@ pub(in crate::plan) fn check(spec: &Spec, chooser: &mut Chooser<'_>, plan: &Plan
     for operand in &plan.operands {
         let Some(name) = &operand.over else { continue };
         // Some loads take it that nobody writes there.
-        let path = spec.copy.get(name);
+        let path = spec.schedule.copy.get(name);
         let loads = path.map_or([&None; 2], |path| [&path.g2r, &path.g2r_last]);
         if loads
             .iter()

@@ -315,10 +315,10 @@ impl Reader<'_> {
 
     /// A cluster has CTAs along m and n, none along k.
     fn cluster(&mut self, spec: &Spec, file: &Fields<'_>) {
-        let [m, n, k] = spec.cluster;
+        let [m, n, k] = spec.schedule.cluster;
         let (problem, help) = if k != 1 {
             ("clusters along k are not generated", "use 1 along k")
-        } else if spec.cluster != [1; 3] && spec.arch.sm < 90 {
+        } else if spec.schedule.cluster != [1; 3] && spec.problem.arch.sm < 90 {
             ("clusters need sm_90 or newer", "use (1,1,1)")
         } else {
             return;

@@ -24,7 +24,7 @@ use crate::spec::words::printed::{Map, Printed};
 use crate::spec::words::record::{file, record};
 use crate::spec::words::vocabulary::Worded;
 pub use crate::spec::words::vocabulary::{
-    Accumulation, LaunchKind, Passes, Raster, Schedule, SchedulerKind,
+    Accumulation, KernelSchedule, LaunchKind, Passes, Raster, SchedulerKind,
 };
 
 /// Most elements of the tile that a tiled MMA covers.
@@ -70,8 +70,8 @@ record! {
         /// Buffers of the shared-memory ring.
         stages: Auto<u32> = int(1, 32, 1).of_products().piece(2, "s");
         /// Who loads and who computes.
-        schedule: Auto<Schedule> =
-            key(Kind::Word(&Schedule::LIST)).of_products().tuned_piece(3, "");
+        schedule: Auto<KernelSchedule> =
+            key(Kind::Word(&KernelSchedule::LIST)).of_products().tuned_piece(3, "");
         /// Groups of asynchronous MMAs that run on while the next are issued.
         in_flight: Auto<u32> = int(0, 1, 1).of_products().tuned_piece(4, "f");
         /// Registers that a producer's thread keeps; consumers share out the rest.
@@ -119,57 +119,66 @@ const TUNE: Key = key(Kind::Tune).of(
 file! {
     /// A checked spec, or one point of its tuning space (then every tuned field holds its value).
     Spec of Own and SCALARS, MODES, TUNE {
-        own {
-            /// Word of the kernel: one with a default formula, or any where `compute` is written.
-            kernel: String = key(Kind::Kernel).required();
-            /// Name: `<kernel>_<rest>` for the file `specs/<kernel>/<rest>.yaml`.
-            name: String = key(Kind::Name).required();
-            /// PTX target the kernel is generated for.
-            arch: Arch = key(Kind::Arch).required().tunable();
-            /// Element type and layout of every tensor argument.
-            operands: Vec<Operand> = key(Kind::Operands).required();
-            /// What is computed, a statement a line; left out, it is the kernel's default formula.
-            compute: Arc<Computes> = key(Kind::Compute);
-            /// Type that sums are held in.
-            accumulator: DType = key(Kind::DType).required().of_products().of_default();
+        /// What is computed, of which operands, on what.
+        problem: Problem {
+            own {
+                /// Word of the kernel: one with a default formula, or any where `compute` is
+                /// written.
+                kernel: String = key(Kind::Kernel).required();
+                /// Name: `<kernel>_<rest>` for the file `specs/<kernel>/<rest>.yaml`.
+                name: String = key(Kind::Name).required();
+                /// PTX target the kernel is generated for.
+                arch: Arch = key(Kind::Arch).required().tunable();
+                /// Element type and layout of every tensor argument.
+                operands: Vec<Operand> = key(Kind::Operands).required();
+                /// What is computed, a statement a line; left out, it is the kernel's default
+                /// formula.
+                compute: Arc<Computes> = key(Kind::Compute);
+                /// Type that sums are held in.
+                accumulator: DType = key(Kind::DType).required().of_products().of_default();
+            }
+            rows {
+                /// What becomes of sums that tensor cores cut short: of e4m3 and e5m2 on sm_90a.
+                accumulation: Option<Accumulation> =
+                    key(Kind::Word(&Accumulation::LIST)).of_products().piece(0, "");
+            }
         }
-        rows {
-            /// What becomes of sums that tensor cores cut short: of e4m3 and e5m2 on sm_90a.
-            accumulation: Option<Accumulation> =
-                key(Kind::Word(&Accumulation::LIST)).of_products().piece(0, "");
-        }
-        own {
-            /// Extents of the part of the problem that one CTA works on, by position or by mode. Of
-            /// maps and folds of more than two modes it names two; a CTA has one coordinate along
-            /// each of the others.
-            cta_tile: Vec<i64> = key(Kind::Tile).required().tunable();
-        }
-        rows {
-            /// Threads of a CTA.
-            threads: Auto<u32> = int(32, 1024, 32).tuned_piece(8, "t");
-            /// Threads of a CTA side by side along the mode of vectors, the others along the other
-            /// mode of the tile. With all of them along it, rows share what has no other mode.
-            threads_along: Auto<u32> = int(1, 1024, 1).of_rows().tuned_piece(15, "a");
-            /// CTAs that must fit one SM at a time: bounds the registers of a thread.
-            min_ctas_per_sm: Auto<u32> = int(1, 32, 1).tuned_piece(9, "o");
-            /// CTAs of a cluster along m, n and k: of products those along m share b's tiles,
-            /// along n a's; of rows those along a folded mode share one tile.
-            cluster: [i64; 3] =
-                key(Kind::Triple { most: PORTABLE_CLUSTER }).tunable().piece(1, "c");
-            /// The tiled MMA.
-            mma: Mma = key(Kind::Record(Mma::KEYS)).of_products();
-        }
-        own {
-            /// The way of each operand's data, atom by atom.
-            copy: BTreeMap<String, CopyPath> = key(Kind::Paths(CopyPath::KEYS));
-            /// Swizzle of each operand's tile in shared memory.
-            swizzle: BTreeMap<String, Auto<Swizzle>> = key(Kind::Swizzles);
-        }
-        rows {
-            /// How loads run ahead of their use.
-            pipeline: Pipeline = key(Kind::Record(Pipeline::KEYS));
-            /// Which output tile a CTA works on, and when.
-            scheduler: Scheduler = key(Kind::Record(Scheduler::KEYS));
+        /// How it is computed. What is `auto` is left to the plan.
+        schedule: Schedule {
+            own {
+                /// Extents of the part of the problem that one CTA works on, by position or by
+                /// mode. Of maps and folds of more than two modes it names two; a CTA has one
+                /// coordinate along each of the others.
+                cta_tile: Vec<i64> = key(Kind::Tile).required().tunable();
+            }
+            rows {
+                /// Threads of a CTA.
+                threads: Auto<u32> = int(32, 1024, 32).tuned_piece(8, "t");
+                /// Threads of a CTA side by side along the mode of vectors, the others along the
+                /// other mode of the tile. With all of them along it, rows share what has no other
+                /// mode.
+                threads_along: Auto<u32> = int(1, 1024, 1).of_rows().tuned_piece(15, "a");
+                /// CTAs that must fit one SM at a time: bounds the registers of a thread.
+                min_ctas_per_sm: Auto<u32> = int(1, 32, 1).tuned_piece(9, "o");
+                /// CTAs of a cluster along m, n and k: of products those along m share b's tiles,
+                /// along n a's; of rows those along a folded mode share one tile.
+                cluster: [i64; 3] =
+                    key(Kind::Triple { most: PORTABLE_CLUSTER }).tunable().piece(1, "c");
+                /// The tiled MMA.
+                mma: Mma = key(Kind::Record(Mma::KEYS)).of_products();
+            }
+            own {
+                /// The way of each operand's data, atom by atom.
+                copy: BTreeMap<String, CopyPath> = key(Kind::Paths(CopyPath::KEYS));
+                /// Swizzle of each operand's tile in shared memory.
+                swizzle: BTreeMap<String, Auto<Swizzle>> = key(Kind::Swizzles);
+            }
+            rows {
+                /// How loads run ahead of their use.
+                pipeline: Pipeline = key(Kind::Record(Pipeline::KEYS));
+                /// Which output tile a CTA works on, and when.
+                scheduler: Scheduler = key(Kind::Record(Scheduler::KEYS));
+            }
         }
     }
 }
@@ -179,7 +188,7 @@ pub(in crate::spec) fn paths(shape: &Shape) -> Vec<(String, Key)> {
     paths_of(Kind::Record(Spec::KEYS), shape)
 }
 
-impl Spec {
+impl Problem {
     /// The operand of that name.
     pub fn operand(&self, name: &str) -> Option<&Operand> {
         self.operands.iter().find(|operand| operand.name == name)
@@ -221,6 +230,19 @@ impl CopyPath {
     /// Whether results are to leave registers for global memory at once.
     pub fn is_direct(&self) -> bool {
         self.r2g.is_some() && self.r2s.is_none() && self.s2g.is_none()
+    }
+}
+
+impl Point {
+    /// The same problem with another schedule.
+    pub fn with(&self, schedule: Schedule) -> Point {
+        Point {
+            id: self.id.clone(),
+            spec: Spec {
+                problem: self.spec.problem.clone(),
+                schedule,
+            },
+        }
     }
 }
 

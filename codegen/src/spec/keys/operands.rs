@@ -75,6 +75,18 @@ impl Reader<'_> {
         let over = over.map(str::to_owned);
         let tables = shape.tables.iter().cloned().chain(std::iter::repeat(None));
         let (strides, packed) = strides?;
+        if let (true, Some(dtype), Some(field)) = (packed, dtype, record.get("layout"))
+            && dtype.per_byte() > 1
+        {
+            let (path, name, example) = (&field.path, &shape.name, self.example(shape));
+            let message = format!(
+                "`{path}` is packed; operand {name} has elements of {dtype}, two of which share a \
+                 byte"
+            );
+            let help = format!("write its strides: \"{example}\"");
+            self.problems
+                .add("packed-operand", &field.node.span, message, help);
+        }
         let axes = shape.modes.iter().zip(strides).zip(tables);
         let axes = axes.map(|((mode, stride), table)| Axis {
             mode: mode.clone(),

@@ -37,28 +37,33 @@ pub(in crate::spec) fn canonical(spec: &Spec) -> Result<String> {
 }
 
 fn bug(spec: &Spec, error: impl ToString) -> Error {
-    Error::bug("spec", &spec.name, error.to_string(), format!("{spec:?}"))
+    Error::bug(
+        "spec",
+        &spec.problem.name,
+        error.to_string(),
+        format!("{spec:?}"),
+    )
 }
 
 fn tree(spec: &Spec) -> Printed {
     let mut file = Map::default();
-    file.put("kernel", Printed::text(&spec.kernel));
-    file.put("name", Printed::text(&spec.name));
-    file.put("arch", Printed::text(spec.arch));
+    file.put("kernel", Printed::text(&spec.problem.kernel));
+    file.put("name", Printed::text(&spec.problem.name));
+    file.put("arch", Printed::text(spec.problem.arch));
     let mut operands = Map::default();
-    for operand in &spec.operands {
+    for operand in &spec.problem.operands {
         operands.put(&operand.name, print_operand(operand));
     }
     file.put("operands", operands.finished());
-    if !spec.compute.is_default {
-        file.put("compute", Printed::text(&spec.compute.text));
-        print_names(&spec.compute.formula.signature, &mut file);
-    } else if !spec.form().facts().types.is_empty() {
-        file.put("accumulator", Printed::text(spec.accumulator));
+    if !spec.problem.compute.is_default {
+        file.put("compute", Printed::text(&spec.problem.compute.text));
+        print_names(&spec.problem.compute.formula.signature, &mut file);
+    } else if !spec.problem.form().facts().types.is_empty() {
+        file.put("accumulator", Printed::text(spec.problem.accumulator));
     }
     file.put("cta_tile", print_tile(spec));
-    file.put("copy", by_operand(spec, &spec.copy));
-    file.put("swizzle", by_operand(spec, &spec.swizzle));
+    file.put("copy", by_operand(spec, &spec.schedule.copy));
+    file.put("swizzle", by_operand(spec, &spec.schedule.swizzle));
     spec.print_rows(&mut file);
     let order: Vec<&str> = Spec::KEYS.iter().map(|key| key.name).collect();
     let file = file.in_order(&order).finished();
@@ -90,11 +95,11 @@ fn print_names(signature: &Signature, file: &mut Map) {
 
 /// The tile by position; by mode where it does not cut them all.
 fn print_tile(spec: &Spec) -> Option<Printed> {
-    if spec.compute.cuts_every_mode() {
-        return Some(Printed::tuple(&spec.cta_tile));
+    if spec.problem.compute.cuts_every_mode() {
+        return Some(Printed::tuple(&spec.schedule.cta_tile));
     }
     let mut map = Map::default();
-    for (mode, extent) in spec.modes().iter().zip(&spec.cta_tile) {
+    for (mode, extent) in spec.problem.modes().iter().zip(&spec.schedule.cta_tile) {
         map.put(mode, Printed::Int(*extent));
     }
     map.finished()
@@ -103,7 +108,7 @@ fn print_tile(spec: &Spec) -> Option<Printed> {
 /// The values of a map by operand, in the order of the operands.
 fn by_operand<T: Valued>(spec: &Spec, values: &BTreeMap<String, T>) -> Option<Printed> {
     let mut map = Map::default();
-    for operand in &spec.operands {
+    for operand in &spec.problem.operands {
         let value = values.get(&operand.name);
         map.put(&operand.name, value.and_then(Valued::printed));
     }

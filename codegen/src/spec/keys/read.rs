@@ -292,6 +292,13 @@ fn one_value(field: &Field<'_>) -> String {
     let tuple = matches!(field.key.kind, Kind::Tile | Kind::Triple { .. });
     let listed = match &field.node.value {
         Value::List(items) => items,
+        Value::Map(_) if tuple => {
+            let of = |name: &str| match field.node.entry(name).map(|entry| &entry.value.value) {
+                Some(Value::Scalar { text, .. }) => shown(text).to_string(),
+                _ => "1".to_owned(),
+            };
+            return format!("write \"({},{},{})\"", of("m"), of("n"), of("k"));
+        }
         _ => return "write one value on the line of the key".into(),
     };
     match listed.as_slice() {

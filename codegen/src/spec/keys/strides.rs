@@ -306,7 +306,12 @@ mod tests {
         let file = parse("scaled.yaml", &text(x, d)).unwrap();
         let again = parse("scaled.yaml", &file.spec.to_yaml().unwrap()).unwrap();
         assert_eq!(again.points[0].id, file.points[0].id, "{x} {d}");
-        file.spec.operands.iter().map(|one| one.layout()).collect()
+        file.spec
+            .problem
+            .operands
+            .iter()
+            .map(|one| one.layout())
+            .collect()
     }
 
     #[test]
@@ -336,7 +341,7 @@ mod tests {
     #[test]
     fn values_of_strides_have_names_of_their_own() {
         let file = parse("scaled.yaml", &text("(m,p,n)", "(m,p,n):(s1x,s2x,1)")).unwrap();
-        let names = file.spec.operands.iter().flat_map(|one| &one.axes);
+        let names = file.spec.problem.operands.iter().flat_map(|one| &one.axes);
         let names: Vec<&str> = names.filter_map(|axis| axis.stride.name()).collect();
         assert_eq!(names, ["s1x_", "s2x_", "s1x", "s2x"]);
     }
@@ -372,12 +377,21 @@ mod tests {
                     d: { dtype: f32, layout: \"(m,n)\" }\n\
                     compute: \"d[m,n] = sum[k] a[k,m] * b[k,n]\"\ncta_tile: \"(64,64,32)\"\n";
         let file = parse("mul.yaml", text).unwrap();
-        let layouts: Vec<String> = file.spec.operands.iter().map(|one| one.layout()).collect();
+        let layouts: Vec<String> = file
+            .spec
+            .problem
+            .operands
+            .iter()
+            .map(|one| one.layout())
+            .collect();
         assert_eq!(layouts, ["(k,m):(m,1)", "(k,n):(ldb,1)", "(m,n):(n,1)"]);
-        assert_eq!(file.spec.compute.text, "d[m,n] = sum[k] a[k,m] * b[k,n]");
+        assert_eq!(
+            file.spec.problem.compute.text,
+            "d[m,n] = sum[k] a[k,m] * b[k,n]"
+        );
         // The kernel itself has them as products do: rows, then what is summed.
         let modes = |at: usize| {
-            file.spec.operands[at]
+            file.spec.problem.operands[at]
                 .axes
                 .iter()
                 .map(|one| one.mode.as_str())

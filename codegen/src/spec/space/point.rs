@@ -26,7 +26,7 @@ pub(in crate::spec) fn points(specs: Vec<Spec>, tuned: &[&str]) -> Result<Vec<Po
         .iter()
         .map(|spec| {
             Ok((
-                format!("{}@{}", spec.name, suffix(spec, tuned)),
+                format!("{}@{}", spec.problem.name, suffix(spec, tuned)),
                 hash(spec)?,
             ))
         })
@@ -65,8 +65,10 @@ fn suffix(spec: &Spec, tuned: &[&str]) -> String {
         let letter = said.key.piece?.letter;
         Some(format!("_{letter}{}", said.short))
     });
-    let arch = tuned.contains(&"arch").then(|| format!("_{}", spec.arch));
-    by(&spec.cta_tile) + &pieces.chain(arch).collect::<String>()
+    let arch = tuned
+        .contains(&"arch")
+        .then(|| format!("_{}", spec.problem.arch));
+    by(&spec.schedule.cta_tile) + &pieces.chain(arch).collect::<String>()
 }
 
 impl Said {

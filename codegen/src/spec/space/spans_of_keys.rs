@@ -55,7 +55,7 @@ impl Keys {
             known.extend(dots.chain([path.len()]).map(|end| path[..end].to_string()));
         }
         known.retain(|key| !PROSE.contains(&key.as_str()));
-        let name = |(stand_in, role)| Some((stand_in, spec.operand_as(role)?.name.clone()));
+        let name = |(stand_in, role)| Some((stand_in, spec.problem.operand_as(role)?.name.clone()));
         Keys {
             known,
             names: STAND_INS.into_iter().filter_map(name).collect(),
@@ -102,12 +102,12 @@ fn shape(spec: &Spec) -> Shape {
         apart: Vec::new(),
     };
     Shape {
-        kernel: spec.kernel.clone(),
-        form: spec.form(),
-        operands: spec.operands.iter().map(operand).collect(),
-        tile: spec.modes().to_vec(),
-        is_written: !spec.compute.is_default,
-        is_plain: spec.compute.is_plain,
+        kernel: spec.problem.kernel.clone(),
+        form: spec.problem.form(),
+        operands: spec.problem.operands.iter().map(operand).collect(),
+        tile: spec.problem.modes().to_vec(),
+        is_written: !spec.problem.compute.is_default,
+        is_plain: spec.problem.compute.is_plain,
         accumulator: None,
         formula: None,
     }

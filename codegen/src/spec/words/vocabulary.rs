@@ -206,7 +206,7 @@ words! {
 
 words! {
     /// How loads run ahead of the arithmetic.
-    Schedule: "schedule", "schedule" {
+    KernelSchedule: "schedule", "schedule" {
         /// Every warp loads and computes; `stages` cp.async groups in flight. `stages: 1`, where
         /// threads copy, is synchronous.
         Multistage = word("multistage").short("mult");

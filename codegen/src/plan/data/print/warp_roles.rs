@@ -9,7 +9,7 @@ use crate::plan::data::moves::{BoxCopy, Hop};
 use crate::plan::data::values::Every;
 use crate::plan::data::warp_roles::{LoadPipe, Roles, WARPS, entry_registers};
 use crate::plan::work_tiles::Cluster;
-use crate::spec::keys::model::Schedule;
+use crate::spec::keys::model::KernelSchedule;
 
 /// Writes what only plans with roles have.
 pub(super) fn write(f: &mut fmt::Formatter<'_>, plan: &Plan, roles: &Roles) -> fmt::Result {
@@ -49,7 +49,7 @@ fn write_teams(f: &mut fmt::Formatter<'_>, roles: &Roles) -> fmt::Result {
         "  roles {schedule}, {entry} registers a thread at the entry{kept}"
     )?;
     let share = match roles.schedule {
-        Schedule::Pingpong => "a tile each, in turns",
+        KernelSchedule::Pingpong => "a tile each, in turns",
         _ if consumers == 1 => "a tile by itself",
         _ => "parts of one tile",
     };
@@ -107,8 +107,8 @@ fn write_pipe(f: &mut fmt::Formatter<'_>, number: usize, pipe: &LoadPipe) -> fmt
     };
     writeln!(
         f,
-        "  pipe {number}: {} slots, one filled every {every} by {} bytes and {} arrival, emptied by \
-         {} arrivals",
+        "  pipe {number}: {} slots, one filled every {every} by {} bytes and {} arrival, emptied \
+         by {} arrivals",
         ring.stages, ring.bytes, ring.full_arrivals, ring.empty_arrivals
     )
 }

@@ -109,7 +109,7 @@ impl Asked<'_> {
     }
 
     fn swizzle(&self) -> Auto<Swizzle> {
-        let given = self.spec.swizzle.get(&self.operand.name);
+        let given = self.spec.schedule.swizzle.get(&self.operand.name);
         given.cloned().unwrap_or_default()
     }
 
@@ -127,10 +127,11 @@ pub(super) fn plan(
     operand: &Operand,
     shares: &Shares,
 ) -> Result<Option<(Staged, Step)>> {
+    let path = spec.schedule.copy.get(&operand.name);
     let asked = Asked {
         spec,
         operand,
-        path: spec.copy.get(&operand.name).cloned().unwrap_or_default(),
+        path: path.cloned().unwrap_or_default(),
         own: vector_width::contiguous(spec, operand).unwrap_or(shares.along),
         shares,
     };

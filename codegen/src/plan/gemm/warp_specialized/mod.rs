@@ -29,7 +29,7 @@ use crate::plan::limits::registers_and_smem::check_cta_threads;
 use crate::plan::smem::arena;
 use crate::plan::work_tiles::{Cluster, Source, Work};
 use crate::spec::keys::model::{
-    Auto, Axis, CopyPath, Operand, Point, Schedule, SchedulerKind, Spec, Stride,
+    Auto, Axis, CopyPath, KernelSchedule, Operand, Point, SchedulerKind, Spec, Stride,
 };
 use registers::registers;
 
@@ -55,27 +55,27 @@ pub(super) fn plan(
     [a, b, d]: [&Operand; 3],
 ) -> Result<()> {
     let spec = &point.spec;
-    let schedule = match spec.pipeline.schedule {
+    let schedule = match spec.schedule.pipeline.schedule {
         Auto::Given(schedule) => schedule,
-        Auto::Auto => Schedule::Cooperative,
+        Auto::Auto => KernelSchedule::Cooperative,
     };
-    let [m, n] = [spec.cta_tile[0], spec.cta_tile[1]];
+    let [m, n] = [spec.schedule.cta_tile[0], spec.schedule.cta_tile[1]];
     let [along_m, along_n] = consumers(spec, schedule);
     check_planes(spec, chooser, along_n);
     let Some(mma) = tiled_mma(spec, chooser, [a, b], [along_m, along_n])? else {
         return Ok(());
     };
     let consumers = match schedule {
-        Schedule::Pingpong => 2,
+        KernelSchedule::Pingpong => 2,
         _ => (along_m * along_n) as u32,
     };
     plan.threads = (along_m * along_n) as u32 * WARPGROUP;
     check_cta_threads(spec, chooser, (consumers + 1) * WARPGROUP);
     plan.min_ctas_per_sm = Some(1);
     let atom_n = n / along_n;
-    let planes = spec.compute.planes();
+    let planes = spec.problem.compute.planes();
     // Sums of parts are beside the accumulators of one group of rows.
-    let part = spec.compute.part().map_or(0, |_| atom_n / 2);
+    let part = spec.problem.compute.part().map_or(0, |_| atom_n / 2);
     let accumulators = m / (MMA_ROWS * along_m) * planes * atom_n / 2 + part;
     plan.work = work(spec, &plan.work);
     let held = [accumulators, planes * atom_n];
@@ -84,7 +84,7 @@ pub(super) fn plan(
     plan.mma = Some(mma);
     loads.extend(tma_trip_loads::trip_loads(spec, chooser, plan)?);
     multistage_copies::store(spec, chooser, plan, d)?;
-    let path = spec.copy.get(&d.name);
+    let path = spec.schedule.copy.get(&d.name);
     let by_boxes = path.is_some_and(|path| path.r2s.is_some() || path.s2g.is_some());
     let past_smem = path.is_some_and(CopyPath::is_direct) || leaves_registers(d) && !by_boxes;
     let stored = match past_smem {
@@ -123,7 +123,7 @@ pub(super) fn plan(
 
 /// Whether an operand has other elements for each part of the sums.
 fn is_of_trips(spec: &Spec, operand: &Operand) -> bool {
-    let part = spec.compute.part();
+    let part = spec.problem.compute.part();
     let mut apart = operand.axes_apart();
     part.is_some_and(|part| apart.any(|axis| axis.mode == part))
 }
@@ -131,9 +131,10 @@ fn is_of_trips(spec: &Spec, operand: &Operand) -> bool {
 /// Groups of products that run on while the next are issued: one where a second slot holds what the
 /// next read.
 fn in_flight(spec: &Spec, chooser: &mut Chooser<'_>) -> u32 {
-    let single = spec.pipeline.stages == Auto::Given(1);
-    let in_parts = spec.compute.part();
-    if let (Some(part), Auto::Given(groups @ 1..)) = (&in_parts, &spec.pipeline.in_flight) {
+    let single = spec.schedule.pipeline.stages == Auto::Given(1);
+    let in_parts = spec.problem.compute.part();
+    if let (Some(part), Auto::Given(groups @ 1..)) = (&in_parts, &spec.schedule.pipeline.in_flight)
+    {
         let message = format!(
             "pipeline.in_flight {groups} lets products run on into the next trip, and each part \
              along {part} is scaled when its own are done: use 0"
@@ -141,7 +142,7 @@ fn in_flight(spec: &Spec, chooser: &mut Chooser<'_>) -> u32 {
         chooser.violate("schedule", message);
     }
     let most = u32::from(!single && in_parts.is_none());
-    spec.pipeline.in_flight.unwrap_or_else(|| most)
+    spec.schedule.pipeline.in_flight.unwrap_or_else(|| most)
 }
 
 /// A slot that products in flight read is released when they are done: the next ones need another.
@@ -160,12 +161,17 @@ fn check_slots(chooser: &mut Chooser<'_>, stages: u32, in_flight: u32) {
 /// How output tiles come to the CTAs of a warp-specialized kernel.
 fn work(spec: &Spec, alone: &Work) -> Work {
     Work {
-        source: Source::of((spec.scheduler.kind).unwrap_or_else(|| SchedulerKind::Persistent)),
-        ctas: match spec.scheduler.ctas {
+        source: Source::of(
+            (spec.schedule.scheduler.kind).unwrap_or_else(|| SchedulerKind::Persistent),
+        ),
+        ctas: match spec.schedule.scheduler.ctas {
             Auto::Given(ctas) => Some(ctas),
             Auto::Auto => None,
         },
-        cluster: Some(Cluster([spec.cluster[0] as u32, spec.cluster[1] as u32])),
+        cluster: Some(Cluster([
+            spec.schedule.cluster[0] as u32,
+            spec.schedule.cluster[1] as u32,
+        ])),
         ..alone.clone()
     }
 }
@@ -183,11 +189,11 @@ fn check_partials(spec: &Spec, chooser: &mut Chooser<'_>, work: &Work) {
         );
         chooser.violate("stream-k", message);
     }
-    if spec.accumulator != DType::F32 {
+    if spec.problem.accumulator != DType::F32 {
         let message = format!(
             "scheduler.kind stream_k adds partial sums of f32, accumulator is {}: use kind \
              persistent",
-            spec.accumulator
+            spec.problem.accumulator
         );
         chooser.violate("stream-k", message);
     }
@@ -201,8 +207,12 @@ fn inputs(
     [a, b]: [&Operand; 2],
     mma: &MmaPlan,
 ) -> Result<(Vec<BoxCopy>, Vec<Descriptor>)> {
-    let [m, n, k] = [spec.cta_tile[0], spec.cta_tile[1], spec.cta_tile[2]];
-    let planes = spec.compute.planes();
+    let [m, n, k] = [
+        spec.schedule.cta_tile[0],
+        spec.schedule.cta_tile[1],
+        spec.schedule.cta_tile[2],
+    ];
+    let planes = spec.problem.compute.planes();
     let (mut loads, mut descriptors) = (Vec::new(), Vec::new());
     let Some(facts) = &mma.atom.mma else {
         return Ok((loads, descriptors));
@@ -218,7 +228,7 @@ fn inputs(
             mma: [mma_rows, mma_k],
             atom: &mma.atom,
             shared_along,
-            parts: spec.cluster[shared_along] as u32,
+            parts: spec.schedule.cluster[shared_along] as u32,
         };
         if let Some((load, descriptor)) = tma_loads::input(spec, chooser, plan, &input)? {
             loads.push(load);
@@ -250,7 +260,8 @@ pub(super) fn place(spec: &Spec, chooser: &mut Chooser<'_>, plan: &mut Plan) {
     arena::place(plan);
     let slot = plan.slot_bytes(Holds::Slots(TRIPS)).max(1) + 2 * BARRIER_BYTES;
     let room = plan.arch.smem_max_bytes.saturating_sub(plan.arena.bytes());
-    let stages = (spec.pipeline.stages).unwrap_or_else(|| (room / slot).clamp(2, MOST_STAGES));
+    let stages =
+        (spec.schedule.pipeline.stages).unwrap_or_else(|| (room / slot).clamp(2, MOST_STAGES));
     let Some(roles) = &mut plan.roles else {
         return;
     };
@@ -260,7 +271,7 @@ pub(super) fn place(spec: &Spec, chooser: &mut Chooser<'_>, plan: &mut Plan) {
     plan.stages = stages;
     check_slots(chooser, stages, roles.in_flight);
     arena::place(plan);
-    if spec.pipeline.stages == Auto::Auto && stages < MOST_STAGES {
+    if spec.schedule.pipeline.stages == Auto::Auto && stages < MOST_STAGES {
         chooser.choices.push(Choice {
             key: "pipeline.stages".to_owned(),
             taken: stages.to_string(),

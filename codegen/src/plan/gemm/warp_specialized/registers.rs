@@ -22,7 +22,7 @@ pub(super) fn registers(
 ) -> [u32; 2] {
     let threads = (consumers + 1) * WARPGROUP;
     let entry = entry_registers(threads);
-    if let Auto::Given(asked) = spec.pipeline.producer_registers
+    if let Auto::Given(asked) = spec.schedule.pipeline.producer_registers
         && asked > entry / 8 * 8
     {
         let message = format!(
@@ -32,19 +32,23 @@ pub(super) fn registers(
         );
         chooser.violate("registers", message);
     }
-    let producer = spec.pipeline.producer_registers.unwrap_or_else(|| {
-        match (consumers, work.cuts_tiles()) {
-            // It finds its parts of tiles by itself.
-            (1 | 2, true) => 56,
-            (2, _) if accumulators >= 176 => 24,
-            (1 | 2, _) => 40,
-            _ => 32,
-        }
-    });
+    let producer = spec
+        .schedule
+        .pipeline
+        .producer_registers
+        .unwrap_or_else(|| {
+            match (consumers, work.cuts_tiles()) {
+                // It finds its parts of tiles by itself.
+                (1 | 2, true) => 56,
+                (2, _) if accumulators >= 176 => 24,
+                (1 | 2, _) => 40,
+                _ => 32,
+            }
+        });
     let registers = split_registers(producer, consumers);
     let available = i64::from(registers[1]);
     if accumulators + OTHER_REGISTERS > available {
-        let way_out = match spec.pipeline.producer_registers {
+        let way_out = match spec.schedule.pipeline.producer_registers {
             Auto::Given(_) => "use fewer pipeline.producer_registers, or a smaller cta_tile",
             // More of them would have tiles of their own, or are more than a CTA has.
             Auto::Auto if consumers > 1 => "use a smaller cta_tile",

@@ -22,7 +22,7 @@ use crate::spec::keys::model::{Axis, Operand, Role, Spec, Stride};
 
 /// Whether the spec asks for boxes of an operand beside the factors.
 pub(super) fn asks(spec: &Spec, operand: &Operand) -> bool {
-    let path = spec.copy.get(&operand.name);
+    let path = spec.schedule.copy.get(&operand.name);
     path.is_some_and(|path| path.g2s.is_some() || path.s2r.is_some())
 }
 
@@ -35,7 +35,7 @@ pub(super) fn epilogue_loads(
     (slots, consumers): (u32, u32),
 ) -> Result<Option<LoadPipe>> {
     let mut loads = Vec::new();
-    for operand in &spec.operands {
+    for operand in &spec.problem.operands {
         let is_later = operand.role == Role::Extra && !is_of_trips(spec, operand);
         if is_later && asks(spec, operand) {
             loads.extend(load(spec, chooser, plan, operand)?);
@@ -78,7 +78,7 @@ fn load(
         chooser.violate(code, message);
         return Ok(None);
     }
-    let tile = [spec.cta_tile[0], spec.cta_tile[1]];
+    let tile = [spec.schedule.cta_tile[0], spec.schedule.cta_tile[1]];
     let Some(atom) = load_atom(spec, chooser, operand, [false; 2]) else {
         return Ok(None);
     };
@@ -135,7 +135,7 @@ fn load(
 /// Why an operand's tile is no matrix of boxes as wide as the sums.
 fn misfit(spec: &Spec, operand: &Operand) -> Option<(&'static str, String)> {
     let modes = operand.axes.iter().map(|axis| &axis.mode);
-    let is_matrix = modes.eq(spec.modes().iter().take(2));
+    let is_matrix = modes.eq(spec.problem.modes().iter().take(2));
     if !is_matrix || operand.plane.is_some() || operand.looked_into().is_some() {
         let message = "is no matrix of the sums' rows and columns, as boxes bring it";
         return Some(("epilogue-operand", message.to_string()));
@@ -167,7 +167,11 @@ pub(super) fn into_registers(
         false => 1,
     };
     let wanted = Wanted::vector(Space::Smem, Space::Rmem, together * operand.dtype.bytes());
-    let given = spec.copy.get(name).and_then(|path| path.s2r.clone());
+    let given = spec
+        .schedule
+        .copy
+        .get(name)
+        .and_then(|path| path.s2r.clone());
     let Some(atom) = chooser.copy(&what, &given.unwrap_or_default(), wanted) else {
         return Ok(None);
     };
@@ -180,7 +184,7 @@ pub(super) fn into_registers(
         atom: atom.clone(),
         element_atom: None,
         tiled: make_tiled_copy_c(copy, &mma.tiled)?,
-        tile: [spec.cta_tile[0], spec.cta_tile[1]],
+        tile: [spec.schedule.cta_tile[0], spec.schedule.cta_tile[1]],
         axes: coordinates(spec, operand),
     };
     let accesses = SmemAccesses::new(plan, &step, &smem.layout.inner, smem.dtype)?;
@@ -198,7 +202,7 @@ pub(super) fn into_registers(
 
 /// Which of the tile's coordinates runs along each axis of an operand.
 fn coordinates(spec: &Spec, operand: &Operand) -> Vec<Option<usize>> {
-    let modes = || spec.modes().iter().take(2);
+    let modes = || spec.problem.modes().iter().take(2);
     let along = |axis: &Axis| modes().position(|mode| *mode == axis.mode);
     operand.axes.iter().map(along).collect()
 }

@@ -133,7 +133,7 @@ fn share_of(spec: &Spec, chooser: &mut Chooser<'_>, input: &Input<'_>, rows: i64
         let fewer = (1..parts).rev().find(|fewer| splits(*fewer));
         let way_out = match fewer {
             Some(fewer) => {
-                let mut cluster = spec.cluster;
+                let mut cluster = spec.schedule.cluster;
                 cluster[input.shared_along] = fewer;
                 let [m, n, k] = cluster;
                 format!("use cluster ({m},{n},{k}), or change cta_tile")
@@ -218,7 +218,11 @@ pub(super) fn load_atom(
     [planes, several]: [bool; 2],
 ) -> Option<Arc<Atom>> {
     let name = operand.name.as_str();
-    let given = spec.copy.get(name).and_then(|path| path.g2s.clone());
+    let given = spec
+        .schedule
+        .copy
+        .get(name)
+        .and_then(|path| path.g2s.clone());
     let boxes = TensorFacts {
         rank: rank(operand, planes),
         multicast: several,
@@ -307,7 +311,7 @@ pub(super) fn swizzle_width(
     row_elems: i64,
 ) -> Option<i64> {
     let bytes = i64::from(operand.dtype.bytes());
-    let given = spec.swizzle.get(&operand.name);
+    let given = spec.schedule.swizzle.get(&operand.name);
     let asked = |width: &i64| match given {
         Some(Auto::Given(swizzle)) => swizzle_of(*width, bytes).is_ok_and(|own| own == *swizzle),
         _ => true,

@@ -84,7 +84,7 @@ pub(super) fn output(
         chooser.violate(STRIDE_CODE, format!("operand {} {misfit}", d.name));
         return Ok(None);
     }
-    let [m, n] = [spec.cta_tile[0], spec.cta_tile[1]];
+    let [m, n] = [spec.schedule.cta_tile[0], spec.schedule.cta_tile[1]];
     let atom_n = n / along[1];
     let Some(shape) = staging(spec, chooser, d, [n, atom_n]) else {
         return Ok(None);
@@ -120,7 +120,7 @@ fn store_atoms(
     columns: i64,
     held: i64,
 ) -> Result<Option<StoreAtoms>> {
-    let path = spec.copy.get(&d.name).cloned().unwrap_or_default();
+    let path = spec.schedule.copy.get(&d.name).cloned().unwrap_or_default();
     let keys = [Hop::R2s, Hop::S2g].map(|hop| format!("copy.{}.{}", d.name, hop.name()));
     let [r2s, s2g] = wanted(d, held);
     let by_matrix = r2s.collective;
@@ -321,7 +321,7 @@ fn staging(
     [n, atom_n]: [i64; 2],
 ) -> Option<Shape> {
     let (name, bytes) = (&d.name, i64::from(d.dtype.bytes()));
-    let shape = match spec.swizzle.get(name) {
+    let shape = match spec.schedule.swizzle.get(name) {
         Some(Auto::Given(asked)) => {
             let is_asked = |width: &i64| swizzle_of(*width, bytes).is_ok_and(|own| own == *asked);
             let widths = (0..3).map(|power| NARROWEST_BYTES << power);

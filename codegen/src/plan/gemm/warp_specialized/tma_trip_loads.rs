@@ -28,11 +28,11 @@ pub(super) fn trip_loads(
     plan: &mut Plan,
 ) -> Result<Vec<BoxCopy>> {
     let mut loads = Vec::new();
-    for operand in &spec.operands {
+    for operand in &spec.problem.operands {
         if operand.role != Role::Extra || !is_of_trips(spec, operand) {
             continue;
         }
-        let path = spec.copy.get(&operand.name);
+        let path = spec.schedule.copy.get(&operand.name);
         if path.is_some_and(|path| path.g2r.is_some()) {
             continue;
         }
@@ -53,7 +53,7 @@ pub(super) fn trip_loads(
 
 /// Why boxes do not bring what a trip reads of an operand.
 fn misfit(spec: &Spec, operand: &Operand) -> Option<(&'static str, String)> {
-    let mut along = spec.modes().iter().take(2);
+    let mut along = spec.problem.modes().iter().take(2);
     let is_row = operand.axes.len() == 1
         && along.any(|mode| *mode == operand.axis(0).mode)
         && operand.looked_into().is_none()
@@ -87,8 +87,8 @@ fn load(
         return Ok(None);
     };
     let mode = &operand.axis(0).mode;
-    let along = usize::from(spec.modes().get(1) == Some(mode));
-    let extent = spec.cta_tile[along];
+    let along = usize::from(spec.problem.modes().get(1) == Some(mode));
+    let extent = spec.schedule.cta_tile[along];
     // The extents of a tile that has one element along the other coordinate.
     let tile = |extent: i64| match along {
         0 => [extent, 1],

@@ -8,11 +8,11 @@ use crate::plan::data::model::MmaPlan;
 use crate::plan::gemm::tiled_mma::{check_accumulation, mma_of, smem_mma_atom};
 use crate::plan::instructions::choose::Chooser;
 use crate::spec::Planes;
-use crate::spec::keys::model::{Auto, Operand, Schedule, SchedulerKind, Spec};
+use crate::spec::keys::model::{Auto, KernelSchedule, Operand, SchedulerKind, Spec};
 
 /// What products side by side demand.
 pub(super) fn check_planes(spec: &Spec, chooser: &mut Chooser<'_>, along_n: i64) {
-    let Some(Planes { mode, count }) = &spec.compute.planes else {
+    let Some(Planes { mode, count }) = &spec.problem.compute.planes else {
         return;
     };
     let mut refuse = |message: String| chooser.violate("planes", message);
@@ -29,7 +29,7 @@ pub(super) fn check_planes(spec: &Spec, chooser: &mut Chooser<'_>, along_n: i64)
              of the {count} along {mode}: use warpgroups along m"
         ));
     }
-    if spec.scheduler.kind == Auto::Given(SchedulerKind::StreamK) {
+    if spec.schedule.scheduler.kind == Auto::Given(SchedulerKind::StreamK) {
         refuse(format!(
             "scheduler.kind stream_k hands on the sums of one product, {count} are told apart by \
              {mode}: use persistent"
@@ -38,11 +38,11 @@ pub(super) fn check_planes(spec: &Spec, chooser: &mut Chooser<'_>, along_n: i64)
 }
 
 /// Warpgroups side by side along m and n on one tile.
-pub(super) fn consumers(spec: &Spec, schedule: Schedule) -> [i64; 2] {
-    match (&spec.mma.atoms, schedule) {
+pub(super) fn consumers(spec: &Spec, schedule: KernelSchedule) -> [i64; 2] {
+    match (&spec.schedule.mma.atoms, schedule) {
         (Auto::Given([m, n, _]), _) => [*m, *n],
-        (Auto::Auto, Schedule::Pingpong) => [1, 1],
-        (Auto::Auto, _) => match spec.cta_tile[0] / MMA_ROWS {
+        (Auto::Auto, KernelSchedule::Pingpong) => [1, 1],
+        (Auto::Auto, _) => match spec.schedule.cta_tile[0] / MMA_ROWS {
             0 | 1 => [1, 1],
             3 => [3, 1],
             _ => [2, 1],
@@ -53,7 +53,7 @@ pub(super) fn consumers(spec: &Spec, schedule: Schedule) -> [i64; 2] {
 /// Whether that many warpgroups may work on a tile side by side.
 fn check_warpgroups(spec: &Spec, chooser: &mut Chooser<'_>, [along_m, along_n]: [i64; 2]) -> bool {
     let mut good = true;
-    let along_k = match spec.mma.atoms {
+    let along_k = match spec.schedule.mma.atoms {
         Auto::Given([_, _, k]) => k,
         Auto::Auto => 1,
     };
@@ -66,7 +66,7 @@ fn check_warpgroups(spec: &Spec, chooser: &mut Chooser<'_>, [along_m, along_n]: 
         good = false;
     }
     let several = along_m * along_n > 1;
-    if several && spec.pipeline.schedule == Auto::Given(Schedule::Pingpong) {
+    if several && spec.schedule.pipeline.schedule == Auto::Given(KernelSchedule::Pingpong) {
         let message = format!(
             "mma.atoms ({along_m},{along_n},{along_k}) puts {} warpgroups on a tile, and by \
              pingpong each has tiles of its own: use (1,1,1), or schedule cooperative",
@@ -80,7 +80,7 @@ fn check_warpgroups(spec: &Spec, chooser: &mut Chooser<'_>, [along_m, along_n]: 
 
 /// Whether a tile is so many elements of the summed mode, or some times as many.
 fn check_summed(spec: &Spec, chooser: &mut Chooser<'_>, unit: i64) -> bool {
-    let k = spec.cta_tile[2];
+    let k = spec.schedule.cta_tile[2];
     if k % unit != 0 {
         let nearest = (k / unit).max(1) * unit;
         let message =
@@ -96,7 +96,7 @@ pub(super) fn tiled_mma(
     [a, b]: [&Operand; 2],
     [along_m, along_n]: [i64; 2],
 ) -> Result<Option<MmaPlan>> {
-    let [m, n] = [spec.cta_tile[0], spec.cta_tile[1]];
+    let [m, n] = [spec.schedule.cta_tile[0], spec.schedule.cta_tile[1]];
     let mut good = check_warpgroups(spec, chooser, [along_m, along_n]);
     if m % (MMA_ROWS * along_m) != 0 {
         let unit = MMA_ROWS * along_m;
@@ -108,7 +108,7 @@ pub(super) fn tiled_mma(
         chooser.violate("tile-divides", message);
         good = false;
     }
-    let planes = spec.compute.planes();
+    let planes = spec.problem.compute.planes();
     let most = (MAX_BOX / planes / 8).max(1) * 8 * along_n;
     if n % (8 * along_n) != 0 || n > most {
         let unit = 8 * along_n;
@@ -118,7 +118,7 @@ pub(super) fn tiled_mma(
         chooser.violate("tile-divides", message);
         good = false;
     }
-    let types = [spec.accumulator, a.dtype, b.dtype];
+    let types = [spec.problem.accumulator, a.dtype, b.dtype];
     // MMAs of the same types sum as many elements at once, however wide they are.
     let narrow = chooser.smem_mma(types, 8);
     let summed = narrow.and_then(|atom| Some(atom.mma.as_ref()?.mnk[2]));
@@ -150,7 +150,7 @@ pub(super) fn tiled_mma(
         atom,
         tiled,
         widen: None,
-        waves: match spec.compute.part() {
+        waves: match spec.problem.compute.part() {
             Some(_) => (m / (MMA_ROWS * along_m)) as u32,
             None => 1,
         },

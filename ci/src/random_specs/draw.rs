@@ -369,8 +369,8 @@ impl Pen {
         self.draft.keys.retain(keeps);
     }
 
-    /// Sums of parts of products, scaled by rows, columns, blocks of columns or elements, of a batch
-    /// or of none.
+    /// Sums of parts of products, scaled by rows, columns, blocks of columns or elements; with a
+    /// batch or without.
     fn scaled_parts(&mut self) {
         self.draft.set("arch", "sm_90a");
         let inputs = self.pick(&["e4m3", "e5m2", "bf16", "s8"]);

@@ -188,7 +188,7 @@ fn of_flow(plan: &Plan, formula: &Formula, flow: &Flow, places: [&'static str; 4
             false => [load, map],
         };
         let (place, expression, atoms) = match &node.does {
-            Does::Sum(_) => (map, String::new(), Vec::new()),
+            Does::Product(..) => (map, String::new(), Vec::new()),
             Does::Load(name) => (
                 load,
                 element(plan, name),

@@ -173,7 +173,7 @@ impl Plan {
     /// The name of the sums of a plane.
     pub fn sum_name(&self, plane: usize) -> &str {
         let mut nodes = self.flow.iter().flat_map(|flow| &flow.nodes);
-        let sums = nodes.find(|node| node.does == Does::Sum(plane));
+        let sums = nodes.find(|node| matches!(node.does, Does::Product(_, of) if of == plane));
         sums.map_or("acc", |node| &node.name)
     }
 

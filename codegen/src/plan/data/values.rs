@@ -61,6 +61,16 @@ pub enum Staged {
     Boxes,
 }
 
+/// The operands whose tiles a product multiplies, along the mode that both have: that of rows and
+/// that of columns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Factors {
+    /// Of the output's rows.
+    pub a: String,
+    /// Of its columns, of all planes.
+    pub b: String,
+}
+
 /// What makes a tile.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Does {
@@ -68,8 +78,9 @@ pub enum Does {
     Load(String),
     /// A value of the elements of other nodes: its parameters, in order.
     Map(Expr, Vec<usize>),
-    /// The sums of the kernel's product, of the plane of that number.
-    Sum(usize),
+    /// The sums of a product of what trips of the main loop load of two operands, of the plane of
+    /// that number.
+    Product(Factors, usize),
     /// What trips of the main loop carry on: it begins at zero, and each trip gives it a value of
     /// the elements of other nodes and, as the last parameter, of what it is so far.
     Carried(Expr, Vec<usize>),
@@ -79,10 +90,18 @@ pub enum Does {
 }
 
 impl Does {
+    /// The factors of a product.
+    pub fn factors(&self) -> Option<&Factors> {
+        match self {
+            Does::Product(factors, _) => Some(factors),
+            _ => None,
+        }
+    }
+
     /// The nodes that it reads when it is made; what is carried is there when the main loop ends.
     pub fn reads(&self) -> &[usize] {
         match self {
-            Does::Load(_) | Does::Sum(_) | Does::Carried(..) => &[],
+            Does::Load(_) | Does::Product(..) | Does::Carried(..) => &[],
             Does::Map(_, from) => from,
             Does::Fold(from, _) => std::slice::from_ref(from),
         }
@@ -168,7 +187,7 @@ impl Flow {
     /// does nothing else.
     pub fn stores_bare_sums(&self) -> bool {
         let is_bare = |node: &Node| match &node.does {
-            Does::Sum(_) => true,
+            Does::Product(..) => true,
             Does::Map(value, _) => matches!(value.kind, ExprKind::Parameter(_)),
             Does::Load(_) | Does::Carried(..) | Does::Fold(..) => false,
         };

@@ -43,7 +43,7 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
             .get(at)
             .and_then(|name| formula.mode(name))
     });
-    let mut flow = graph::of(formula, &formula.statements, modes, [None; 2], None);
+    let mut flow = graph::of(formula, &formula.statements, modes, None);
     let Some(shares) = Shares::of(spec, chooser, &flow)? else {
         return Ok(None);
     };

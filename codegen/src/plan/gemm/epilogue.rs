@@ -15,13 +15,14 @@ use crate::plan::data::assumptions::Assumption;
 use crate::plan::data::folds::Spread;
 use crate::plan::data::model::{MmaPlan, Plan};
 use crate::plan::data::moves::Step;
-use crate::plan::data::values::{Does, Every, Flow, Node, Staged};
+use crate::plan::data::values::{Does, Every, Factors, Flow, Node, Staged};
 use crate::plan::instructions::arithmetic::{computed, elements};
 use crate::plan::instructions::choose::Chooser;
 use crate::plan::limits::overlapping_outputs;
-use crate::plan::values::{atomics, graph, whole_rows};
+use crate::plan::values::graph::{self, ProductSite};
+use crate::plan::values::{atomics, whole_rows};
 use crate::plan::work_tiles::COLUMNS;
-use crate::spec::keys::model::{Operand, Spec};
+use crate::spec::keys::model::{Operand, Role, Spec};
 
 /// What is computed of a product's sums and where it is stored.
 pub(super) fn flow(spec: &Spec) -> Option<Flow> {
@@ -40,15 +41,15 @@ pub(super) fn flow(spec: &Spec) -> Option<Flow> {
     let behind =
         statements.filter(|(at, _)| *at == found.sum.statement || found.epilogue.contains(at));
     let behind = behind.map(|(_, statement)| statement);
-    let planes = computes.planes.as_ref();
-    let parts = found.parts.as_ref().map(|parts| &parts.sum);
-    Some(graph::of(
-        formula,
-        behind,
-        modes,
-        [Some(&found.sum), parts],
-        planes,
-    ))
+    let [a, b] = [Role::A, Role::B].map(|role| spec.problem.operand_as(role));
+    let (a, b) = (a?.name.clone(), b?.name.clone());
+    let product = ProductSite {
+        sum: &found.sum,
+        parts: found.parts.as_ref().map(|parts| &parts.sum),
+        factors: Factors { a, b },
+        planes: computes.planes.as_ref(),
+    };
+    Some(graph::of(formula, behind, modes, Some(product)))
 }
 
 /// Plans how the epilogue's operands come to registers, how its results leave them, and the code of

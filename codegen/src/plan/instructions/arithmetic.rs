@@ -36,7 +36,7 @@ pub(in crate::plan) fn elements(chooser: &mut Chooser<'_>, flow: &mut Flow) {
             Does::Load(_) if flow.nodes[at].every == Every::Trip => {
                 (&itself(flow.nodes[at].dtype), vec![at])
             }
-            Does::Load(_) | Does::Sum(_) | Does::Fold(..) => continue,
+            Does::Load(_) | Does::Product(..) | Does::Fold(..) => continue,
         };
         let mut found = [None, None];
         let mut problems: Vec<String> = Vec::new();

@@ -17,24 +17,35 @@ use tilewright_formula::{Expr, ExprKind, Formula, Index, Source, Statement, Valu
 use crate::dtype::DType;
 use crate::plan::data::combining::{Combining, fold_of};
 use crate::plan::data::folds::Combination;
-use crate::plan::data::values::{Does, Every, Flow, Node};
+use crate::plan::data::values::{Does, Every, Factors, Flow, Node};
 use crate::spec::Planes;
 
-/// The nodes of those statements, over a tile of two modes; the folds there are a product's, and
-/// that of its parts.
+/// The product that a graph begins with.
+pub(in crate::plan) struct ProductSite<'f> {
+    /// Its sum.
+    pub sum: &'f FoldSite,
+    /// The sum of its parts.
+    pub parts: Option<&'f FoldSite>,
+    /// What it multiplies.
+    pub factors: Factors,
+    /// Products side by side.
+    pub planes: Option<&'f Planes>,
+}
+
+/// The nodes of those statements, over a tile of two modes.
 pub(in crate::plan) fn of<'f>(
     formula: &'f Formula,
     statements: impl IntoIterator<Item = &'f Statement>,
     modes: [Option<ModeId>; 2],
-    [sum, parts]: [Option<&FoldSite>; 2],
-    planes: Option<&Planes>,
+    product: Option<ProductSite<'f>>,
 ) -> Flow {
+    let planes = product.as_ref().and_then(|product| product.planes);
     let plane = planes.and_then(|planes| formula.mode(&planes.mode));
     let mut growing = Growing {
         formula,
         modes,
-        sum: sum.cloned(),
-        parts: parts.cloned(),
+        parts: product.as_ref().and_then(|product| product.parts.cloned()),
+        sum: product.map(|product| (product.sum.clone(), product.factors)),
         plane: plane.map(|mode| (mode, 0)),
         planes: planes.map_or(1, |planes| planes.count),
         flow: Flow::default(),
@@ -54,7 +65,8 @@ pub(in crate::plan) fn of<'f>(
 struct Growing<'f> {
     formula: &'f Formula,
     modes: [Option<ModeId>; 2],
-    sum: Option<FoldSite>,
+    /// The product's sum, and what it multiplies.
+    sum: Option<(FoldSite, Factors)>,
     /// The sum of the parts that the product makes.
     parts: Option<FoldSite>,
     /// The mode that tells planes apart, and the one that is made.
@@ -109,7 +121,7 @@ impl Growing<'_> {
             fold_of(statement.combine),
             table,
         ) && let Node {
-            does: Does::Sum(_),
+            does: Does::Product(..),
             every: Every::WorkTile,
             stored: own,
             ..
@@ -205,19 +217,18 @@ impl Growing<'_> {
                 dtype,
                 body,
             } => {
-                let is = |site: &Option<FoldSite>| {
-                    site.as_ref().is_some_and(|site| site.span == expr.span)
-                };
-                if is(&self.parts) {
+                let is = |site: &FoldSite| site.span == expr.span;
+                if self.parts.as_ref().is_some_and(is) {
                     let node = self.carried(expr, body, *dtype);
                     return Expr {
                         kind: parameter(from, node),
                         ..expr.clone()
                     };
                 }
-                if !is(&self.sum) {
+                let sum = self.sum.as_ref().filter(|(site, _)| is(site));
+                let Some((_, factors)) = sum.cloned() else {
                     return self.fold(expr, (*fold, modes, *dtype), body, from);
-                }
+                };
                 let plane = self.plane.map_or(0, |(_, number)| number as usize);
                 let alone = self.sum_name(expr);
                 let name = match self.plane {
@@ -228,7 +239,8 @@ impl Growing<'_> {
                     Some(_) => (self.own_name("part"), Every::Trip),
                     None => (name, Every::WorkTile),
                 };
-                let node = self.push(name, [true; 2], *dtype, (Does::Sum(plane), every));
+                let does = Does::Product(factors, plane);
+                let node = self.push(name, [true; 2], *dtype, (does, every));
                 parameter(from, node)
             }
             ExprKind::Apply { op, arguments } => ExprKind::Apply {

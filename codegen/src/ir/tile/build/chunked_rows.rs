@@ -74,7 +74,7 @@ impl Passing<'_, '_> {
                     bounds: Bounds::Inside,
                     share: WHOLE,
                 }),
-                Does::Load(_) | Does::Sum(_) | Does::Carried(..) => {}
+                Does::Load(_) | Does::Product(..) | Does::Carried(..) => {}
             }
             if let Some(name) = &node.stored {
                 ops.push(self.copy((*at, name), (way, bounds, WHOLE))?);
@@ -118,7 +118,7 @@ impl Passing<'_, '_> {
                 Does::Load(name) if node(at).late => {
                     ops.push(self.load((*at, name), pass, (way, bounds, share))?);
                 }
-                Does::Load(_) | Does::Sum(_) | Does::Carried(..) => {}
+                Does::Load(_) | Does::Product(..) | Does::Carried(..) => {}
                 Does::Map(_, from) => ops.push(self.held.map(*at, from, way, share)?),
                 Does::Fold(from, number) => ops.push(Op::Accumulate {
                     to: self.held.so_far(*number)?,

@@ -9,14 +9,14 @@ use crate::error::Result;
 use crate::ir::tile::build::chunked_rows::Passing;
 use crate::ir::tile::build::tiles::Tiles;
 use crate::ir::tile::build::values::{Edge, FlowTiles, moved};
-use crate::ir::tile::build::{bug, ring, sync};
+use crate::ir::tile::build::{WorkTile, bug, ring, sync};
 use crate::ir::tile::{Bounds, Op, Stage, Sync, View, WHOLE};
 use crate::plan::copies::partition;
 use crate::plan::data::moves::{Hop, Step};
 use crate::plan::data::values::{Does, Flow, Node, Staged};
 
-/// What a CTA does with its tile.
-pub(super) fn body<'p>(tiles: &mut Tiles<'p>, flow: &'p Flow) -> Result<Vec<Op>> {
+/// What a CTA does with a work tile.
+pub(super) fn work_tile<'p>(tiles: &mut Tiles<'p>, flow: &'p Flow) -> Result<WorkTile> {
     let plan = tiles.plan();
     let moved = flow.nodes.iter().filter_map(|node| moved(plan, node));
     let steps: Vec<&Step> = moved.map(|(_, step)| step).collect();
@@ -46,8 +46,7 @@ pub(super) fn body<'p>(tiles: &mut Tiles<'p>, flow: &'p Flow) -> Result<Vec<Op>>
         Ok(ops)
     };
     let passes = flow.passes.as_ref();
-    let mut ops = staged;
-    ops.extend(flow_tiles.begin_sums()?);
+    let mut ops = flow_tiles.begin_sums()?;
     // Where vectors lie along chunks, each chunk has its own edge, and rows alone have one here.
     if passes.is_some_and(|passes| passes.over == flow.along) {
         let inside = ways(Bounds::Inside)?;
@@ -67,7 +66,12 @@ pub(super) fn body<'p>(tiles: &mut Tiles<'p>, flow: &'p Flow) -> Result<Vec<Op>>
     }
     let of_tile = |at: usize| !passes.is_some_and(|passes| passes.adds_up(flow, at));
     ops.extend(flow_tiles.add_up(tiles, of_tile)?);
-    Ok(ops)
+    Ok(WorkTile {
+        begins: staged,
+        trip: None,
+        ends: Vec::new(),
+        results: ops,
+    })
 }
 
 /// Brings into shared memory what passes through it: asynchronous copies first, so that they are

@@ -101,3 +101,17 @@ pub(super) fn of_boxes(
         held: view,
     })
 }
+
+/// The results of a product whose warps are all alike.
+pub(super) fn results(tiles: &Tiles<'_>, product: &Product<'_>) -> Result<Vec<Op>> {
+    let [inside, checked] = [Bounds::Inside, Bounds::Checked];
+    let mut ops = vec![
+        Op::Section,
+        Op::IfInside(
+            direct(tiles, product, inside)?,
+            direct(tiles, product, checked)?,
+        ),
+    ];
+    ops.extend(product.add_up(tiles)?);
+    Ok(ops)
+}

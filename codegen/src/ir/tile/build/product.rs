@@ -7,7 +7,9 @@ use crate::error::Result;
 use crate::ir::tile::build::tiles::Tiles;
 use crate::ir::tile::build::values::FlowTiles;
 use crate::ir::tile::{Op, Slice, Stage, Start, TileId, View, WHOLE};
-use crate::spec::keys::model::Role;
+use crate::plan::data::model::Plan;
+use crate::plan::data::moves::Hop;
+use crate::plan::data::values::Factors;
 
 /// What a product is made of.
 pub(super) struct Product<'p> {
@@ -22,12 +24,14 @@ pub(super) struct Product<'p> {
     pub values: usize,
     /// What is computed of them before they are stored.
     pub flow: FlowTiles<'p>,
+    /// Its factors, by the names of their operands.
+    pub(super) of: &'p Factors,
 }
 
 /// One factor of a product, as it comes through registers.
 pub(super) struct Factor {
-    /// Which.
-    pub role: Role,
+    /// Its operand.
+    pub operand: String,
     /// Its tile in global memory.
     pub gmem: View,
     /// Its tile in shared memory.
@@ -50,6 +54,16 @@ impl Factor {
 }
 
 impl Product<'_> {
+    /// The names of its factors' operands.
+    pub fn names(&self) -> [&str; 2] {
+        [&self.of.a, &self.of.b]
+    }
+
+    /// Whether its factors make that hop, tile by tile.
+    pub fn moves(&self, plan: &Plan, hop: Hop) -> bool {
+        plan.step(&self.of.a, hop).is_some()
+    }
+
     /// Sets the accumulators to zero.
     pub fn clear(&self) -> impl Iterator<Item = Op> + '_ {
         self.acc.iter().map(|acc| Op::Map {

@@ -20,8 +20,9 @@ use crate::plan::copies::partition::{self, MmaParts};
 use crate::plan::copies::thread_digits::Part;
 use crate::plan::data::model::{MmaPlan, Plan};
 use crate::plan::data::moves::{Hop, Step};
+use crate::plan::data::values::{Factors, Flow};
 use crate::plan::instructions::casts::{cast, zero};
-use crate::spec::keys::model::{Operand, Role};
+use crate::spec::keys::model::Operand;
 
 /// The tiles of a kernel under construction.
 pub(super) struct Tiles<'p> {
@@ -135,19 +136,14 @@ impl<'p> Tiles<'p> {
         View::Gmem(self.find(name, |place| matches!(place, Place::Gmem(..))))
     }
 
-    /// The operand's tile in global memory.
-    pub fn gmem(&self, role: Role) -> View {
-        self.gmem_of(self.plan.named(role))
-    }
-
     /// The tile of that name in shared memory.
     pub fn smem_of(&self, name: &str) -> TileId {
         self.find(name, |place| matches!(place, Place::Smem(_)))
     }
 
-    /// A buffer of the operand's tile in shared memory, or a block of it.
-    pub fn smem(&self, role: Role, stage: Stage, block: Option<u32>) -> View {
-        View::Smem(self.smem_of(self.plan.named(role)), stage, block)
+    /// A buffer of the tile of that name in shared memory, or a block of it.
+    pub fn smem(&self, name: &str, stage: Stage, block: Option<u32>) -> View {
+        View::Smem(self.smem_of(name), stage, block)
     }
 
     /// Whether vectors of the operand's step are more than one element, which go by themselves at
@@ -155,11 +151,6 @@ impl<'p> Tiles<'p> {
     pub fn has_elements(&self, name: &str, hop: Hop) -> bool {
         let step = self.plan.step(name, hop);
         step.is_some_and(|step| step.element_atom.is_some())
-    }
-
-    /// The plan's copy of that operand and hop.
-    pub fn step(&self, role: Role, hop: Hop, views: [View; 2], bounds: Bounds) -> Op {
-        self.step_of(self.plan.named(role), hop, views, bounds)
     }
 
     /// The copy of the operand of that name.
@@ -176,7 +167,7 @@ impl<'p> Tiles<'p> {
     /// A share of it.
     pub fn part(
         &self,
-        role: Role,
+        name: &str,
         hop: Hop,
         [from, to]: [View; 2],
         bounds: Bounds,
@@ -185,7 +176,7 @@ impl<'p> Tiles<'p> {
         Op::Copy {
             from,
             to,
-            by: self.by(self.plan.named(role), hop),
+            by: self.by(name, hop),
             bounds,
             share,
         }
@@ -222,15 +213,18 @@ impl<'p> Tiles<'p> {
     }
 
     /// The tiles of the plan's product.
-    pub fn product(&mut self, mma: &MmaPlan) -> Result<Product<'p>> {
+    pub fn product(&mut self, mma: &MmaPlan, flow: &'p Flow) -> Result<Product<'p>> {
         let plan = self.plan;
+        let mut nodes = flow.nodes.iter();
+        let of = nodes.find_map(|node| node.does.factors());
+        let of = of.ok_or_else(|| bug(plan, "a product of nothing"))?;
         let parts = partition::of_mma(plan, mma)?;
         let facts = mma.atom.mma.as_ref();
         let facts = facts.ok_or_else(|| bug(plan, "an mma without facts"))?;
         let [_, a_type, b_type, acc_type] = facts.types;
         let factors = match facts.smem {
             [true, true] => Vec::new(),
-            _ => self.factors(mma, [a_type, b_type], &parts)?,
+            _ => self.factors((mma, of), [a_type, b_type], &parts)?,
         };
         let output = plan.output().ok_or_else(|| bug(plan, "no output"))?;
         let ty = mma
@@ -250,12 +244,11 @@ impl<'p> Tiles<'p> {
             .map(|plane| hold(plan.sum_name(plane), acc_type, ty))
             .collect();
         self.cut_rows(&acc, mma.waves)?;
-        let flow = plan.flow.as_ref();
-        let flow = flow.ok_or_else(|| bug(plan, "a product whose sums go nowhere"))?;
         Ok(Product {
             values: parts.c.values.len(),
             flow: FlowTiles::declare(self, flow, &parts.c, &acc)?,
             factors,
+            of,
             acc,
             zero: Arc::new(zero(Packing {
                 dtype: acc_type,
@@ -285,29 +278,29 @@ impl<'p> Tiles<'p> {
     /// before the fragments.
     fn factors(
         &mut self,
-        mma: &MmaPlan,
+        (mma, of): (&MmaPlan, &Factors),
         [a_type, b_type]: [DType; 2],
         parts: &MmaParts,
     ) -> Result<Vec<Factor>> {
         let plan = self.plan;
         let sides = [
-            (Role::A, ("a", a_type), &parts.a),
-            (Role::B, ("b", b_type), &parts.b),
+            (&of.a, ("a", a_type), &parts.a),
+            (&of.b, ("b", b_type), &parts.b),
         ];
         let (mut planned, mut factors) = (Vec::new(), Vec::new());
-        for (role, value, tv) in sides {
-            let missing = || bug(plan, &format!("no factor {role:?}"));
-            let operand = plan.operand_as(role).ok_or_else(missing)?;
+        for (name, value, tv) in sides {
+            let missing = || bug(plan, &format!("no factor {name}"));
+            let operand = plan.operand(name).ok_or_else(missing)?;
             for plane in plan.planes_of(operand) {
                 let name = plan.tile_name(&operand.name, plane);
-                let passing = self.passing(role, &name)?;
-                planned.push((role, operand, name, value, tv, passing));
+                let passing = self.passing(operand, &name)?;
+                planned.push((operand, name, value, tv, passing));
             }
         }
-        for (role, operand, name, value, tv, passing) in planned {
+        for (operand, name, value, tv, passing) in planned {
             let (loaded, fragment, widen) = self.fragments(mma, (operand, &name), value, tv)?;
             factors.push(Factor {
-                role,
+                operand: operand.name.clone(),
                 gmem: self.gmem_of(&name),
                 smem: self.smem_of(&name),
                 passing,
@@ -320,14 +313,14 @@ impl<'p> Tiles<'p> {
     }
 
     /// What passes through registers on its way into shared memory, into the tile of that name.
-    fn passing(&mut self, role: Role, name: &str) -> Result<TileId> {
+    fn passing(&mut self, operand: &Operand, name: &str) -> Result<TileId> {
         let name = format!("{name}_stage");
-        match self.plan.moves(role, Hop::G2r) {
-            true => {
-                let of = self.plan.named(role);
-                Ok(self.loaded(&name, of, Hop::G2r, false)?.tile())
+        match self.plan.step(&operand.name, Hop::G2r) {
+            Some(_) => {
+                let loaded = self.loaded(&name, &operand.name, Hop::G2r, false)?;
+                Ok(loaded.tile())
             }
-            false => Ok(TileId(usize::MAX)),
+            None => Ok(TileId(usize::MAX)),
         }
     }
 

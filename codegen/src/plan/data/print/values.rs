@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::plan::data::values::{Does, Every, Flow, Staged};
+use crate::plan::data::values::{Does, Every, Factors, Flow, Staged};
 
 impl fmt::Display for Flow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -21,8 +21,12 @@ impl fmt::Display for Flow {
                         Some(Staged::Turned(_)) => f.write_str(", turned in shared memory")?,
                     }
                 }
-                Does::Sum(0) => f.write_str("sums")?,
-                Does::Sum(plane) => write!(f, "sums of plane {plane}")?,
+                Does::Product(Factors { a, b }, plane) => {
+                    write!(f, "sums of {a} * {b}")?;
+                    if *plane > 0 {
+                        write!(f, ", of plane {plane}")?;
+                    }
+                }
                 Does::Map(_, from) => {
                     let from: Vec<&str> = from.iter().map(|at| names[*at].as_str()).collect();
                     let calls = node.element[0].as_ref();

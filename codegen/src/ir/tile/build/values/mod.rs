@@ -63,7 +63,7 @@ impl<'p> FlowTiles<'p> {
         };
         let mut held = Vec::new();
         for node in &flow.nodes {
-            if let Does::Sum(plane) = node.does {
+            if let Does::Product(_, plane) = node.does {
                 let sums = sums.get(plane).copied();
                 held.push([sums.ok_or_else(|| bug(plan, "sums of no product"))?; 2]);
                 continue;
@@ -202,7 +202,7 @@ impl<'p> FlowTiles<'p> {
                 Does::Load(name) if node.late => {
                     ops.push(self.copy(tiles, (at, name), (way, bounds, share))?);
                 }
-                Does::Load(_) | Does::Sum(_) | Does::Carried(..) => {}
+                Does::Load(_) | Does::Product(..) | Does::Carried(..) => {}
                 Does::Map(_, from) => ops.push(self.map(at, from, way, share)?),
                 Does::Fold(from, number) => {
                     ops.push(self.fold((at, *from, *number), (way, bounds, WHOLE)));

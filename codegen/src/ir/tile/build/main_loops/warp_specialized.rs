@@ -4,18 +4,17 @@
 //! The ring's state is carried over output tiles: it never starts anew. With one group in flight a
 //! consumer gives a slot back a trip late, when the group that read it is done.
 
-use super::product::Product;
-use super::tiles::Tiles;
-use super::values::OfTrips;
-use super::{bug, epilogue};
 use crate::error::Result;
+use crate::ir::tile::build::product::Product;
+use crate::ir::tile::build::tiles::Tiles;
+use crate::ir::tile::build::values::OfTrips;
+use crate::ir::tile::build::{WorkTile, bug, epilogue};
 use crate::ir::tile::{
     Across, Bounds, End, Engine, Every, Full, Members, Op, Pipe, PipeId, Slice, Stage, Start, Sync,
     Team, TileId, Trips, View, WHOLE,
 };
 use crate::plan::data::moves::{BoxCopy, Hop};
 use crate::plan::data::warp_roles::{LoadPipe, Roles};
-use crate::spec::keys::model::Role;
 
 /// The pipes of a kernel.
 struct Pipes {
@@ -32,7 +31,11 @@ struct Pipes {
 }
 
 /// The kernel of a plan with roles.
-pub(super) fn body(tiles: &mut Tiles<'_>, product: &Product<'_>, roles: &Roles) -> Result<Vec<Op>> {
+pub(in crate::ir::tile::build) fn body(
+    tiles: &mut Tiles<'_>,
+    product: &Product<'_>,
+    roles: &Roles,
+) -> Result<Vec<Op>> {
     let [producer, consumer] = roles.registers;
     let registers = |count: u32| roles.splits_registers().then_some(count);
     for (team, count, left) in [
@@ -78,8 +81,8 @@ impl Pipes {
                 across: Across::Cta,
             })
         });
-        let staging = roles.store.as_ref().map(|_| {
-            let staged = tiles.smem(Role::Output, Stage::Turn, None).tile();
+        let staging = roles.store.as_ref().map(|store| {
+            let staged = tiles.smem(&store.operand, Stage::Turn, None).tile();
             let buffers = roles.staging.buffers as u32;
             tiles.pipe(own_pipe("staging", buffers, vec![staged], Engine::Stores))
         });
@@ -206,19 +209,17 @@ fn consume(
     };
     let loaded = |what: fn(PipeId) -> Sync| ahead.map(|pipe| Op::Sync(what(pipe)));
     let turn = |what: fn(PipeId) -> Sync| pipes.turns.map(|turns| Op::Sync(what(turns)));
-    let mut tile = Vec::new();
     // Results are held over a fold: accumulators that begin with zeros take no registers then.
     let is_held = tiles.plan().folds().next().is_some();
-    match of_trips {
-        Some(of_trips) => tile.extend(of_trips.before),
-        None => tile.extend(product.clear().filter(|_| parts || is_held)),
-    }
-    tile.extend((pipes.turns.is_some() && parts).then(|| skip(Trips::WorkTile)));
-    tile.extend(turn(|turns| Sync::Await(turns, 0)));
-    tile.push(Op::ForEachKTile(trip));
-    tile.extend(turn(Sync::Commit));
-    tile.push(Op::Sync(Sync::Drain(products)));
-    tile.extend((late > 0).then_some(Op::Sync(Sync::Release(ring, late))));
+    let mut begins = match of_trips {
+        Some(of_trips) => of_trips.before,
+        None => product.clear().filter(|_| parts || is_held).collect(),
+    };
+    begins.extend((pipes.turns.is_some() && parts).then(|| skip(Trips::WorkTile)));
+    begins.extend(turn(|turns| Sync::Await(turns, 0)));
+    let mut ends: Vec<Op> = turn(Sync::Commit).into_iter().collect();
+    ends.push(Op::Sync(Sync::Drain(products)));
+    ends.extend((late > 0).then_some(Op::Sync(Sync::Release(ring, late))));
     let direct = |bounds| epilogue::direct(tiles, product, bounds);
     let stores = match (&roles.store, pipes.staging) {
         (Some(boxes), Some(staging)) => {
@@ -227,18 +228,23 @@ fn consume(
         }
         _ => Op::IfInside(direct(Bounds::Inside)?, direct(Bounds::Checked)?),
     };
-    tile.extend(loaded(|pipe| Sync::Await(pipe, 0)));
+    let mut results: Vec<Op> = loaded(|pipe| Sync::Await(pipe, 0)).into_iter().collect();
     let stores: Vec<Op> = [stores].into_iter().chain(product.add_up(tiles)?).collect();
     match pipes.partials {
-        Some(partials) => tile.push(hand_on(product.total(), partials, stores)),
-        None => tile.extend(stores),
+        Some(partials) => results.push(hand_on(product.total(), partials, stores)),
+        None => results.extend(stores),
     }
-    tile.extend(loaded(|pipe| Sync::Release(pipe, 0)));
-    tile.extend(loaded(|pipe| Sync::Skip(pipe, End::Empty, Trips::One)));
-    tile.extend(skips(Trips::Tile));
-    let mut body = Vec::new();
-    body.extend(skips(Trips::Turns));
-    body.push(Op::ForEachWorkTile(tile));
+    results.extend(loaded(|pipe| Sync::Release(pipe, 0)));
+    results.extend(loaded(|pipe| Sync::Skip(pipe, End::Empty, Trips::One)));
+    results.extend(skips(Trips::Tile));
+    let tile = WorkTile {
+        begins,
+        trip: Some(trip),
+        ends,
+        results,
+    };
+    let mut body: Vec<Op> = skips(Trips::Turns).collect();
+    body.push(tile.each());
     body.extend(pipes.staging.map(|staging| Op::Sync(Sync::Drain(staging))));
     Ok(body)
 }
@@ -250,12 +256,13 @@ fn trip(
     (ring, products, in_flight): (PipeId, PipeId, u32),
     own: Option<&OfTrips>,
 ) -> Vec<Op> {
-    let factor = |role| tiles.smem(role, Stage::At(End::Empty), None);
+    let factor = |name: &str| tiles.smem(name, Stage::At(End::Empty), None);
+    let [a, b] = product.names();
     let multiply = |start, share| {
         let mma = Op::Mma {
             acc: product.acc.clone(),
-            a: factor(Role::A),
-            b: factor(Role::B),
+            a: factor(a),
+            b: factor(b),
             start,
             share,
         };
@@ -312,10 +319,11 @@ fn store(
 ) -> Result<Vec<Op>> {
     let count = boxes.places.len() as u32;
     let send = |number: u32, held: View| {
-        let staged = tiles.smem(Role::Output, Stage::Turn, Some(number));
-        let into = tiles.step(Role::Output, Hop::R2s, [held, staged], Bounds::Inside);
-        let views = [staged, tiles.gmem(Role::Output)];
-        let out_of = tiles.step(Role::Output, Hop::S2g, views, Bounds::Checked);
+        let name = &boxes.operand;
+        let staged = tiles.smem(name, Stage::Turn, Some(number));
+        let into = tiles.step_of(name, Hop::R2s, [held, staged], Bounds::Inside);
+        let views = [staged, tiles.gmem_of(name)];
+        let out_of = tiles.step_of(name, Hop::S2g, views, Bounds::Checked);
         let filled = Op::Sync(Sync::Commit(staging));
         [Op::Sync(Sync::Acquire(staging)), into, filled, out_of]
     };

@@ -42,6 +42,8 @@ const SPECIAL: [Does; 10] = [
     Does::Cos,
     Does::Div,
 ];
+/// Bytes of the rows of the widest swizzle of tensor maps.
+const WIDEST_ROWS: u64 = 128;
 /// From an arrival to the end of the wait for it. Assumed.
 const BARRIER_LATENCY: u64 = 40;
 /// One operation of a role that does nothing but start or tell something. Assumed.
@@ -56,6 +58,9 @@ pub struct Costs {
     pub k_tile_cycles: u64,
     /// Bytes loaded by this CTA into a slot, its own and what it shares out.
     pub slot_bytes: u64,
+    /// Fewest bytes of the rows in which boxes bring factors: 128, or fewer, which take longer and
+    /// of which the clock does not know.
+    pub row_bytes: u64,
     /// Elements of one store into shared memory; 0 for stores past it.
     pub stage_cycles: u64,
     /// Bytes of one store to global memory.
@@ -78,6 +83,15 @@ pub struct Costs {
     pub barrier_cycles: u64,
     /// Every other operation of a role.
     pub step_cycles: u64,
+}
+
+/// Fewest bytes of the rows in which boxes bring factors.
+fn row_bytes(roles: &Roles) -> u64 {
+    let factors = roles.loads(Every::Trip).take(roles.descriptors.len());
+    let rows = factors
+        .filter(|load| !load.packed)
+        .map(|load| load.swizzle_bytes);
+    rows.min().map_or(WIDEST_ROWS, u64::from)
 }
 
 impl Costs {
@@ -105,6 +119,7 @@ impl Costs {
             products_cycles: k_tile_cycles / consumers,
             k_tile_cycles,
             slot_bytes: slot_bytes.sum(),
+            row_bytes: row_bytes(roles),
             stage_cycles: if staged {
                 elements * output / SMEM_BYTES_PER_CYCLE
             } else {
@@ -258,6 +273,6 @@ pub struct Steady {
     pub k_tile_cycles: u64,
     /// Of them, what a consumer waits for a slot to be full.
     pub wait_cycles: u64,
-    /// Slots of a ring that hides how long each is on its way, but for a tenth.
+    /// Slots of a ring that hides how long each is on its way.
     pub enough_slots: u64,
 }

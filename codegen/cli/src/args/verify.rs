@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 
-/// What inputs hold.
+/// What inputs hold. Of what is no product, hard numbers are those of types that have few bits, and
+/// normal values stand in the place of others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Inputs {
     /// Small integers, which must give exact results, in one problem; normal values in the next
@@ -13,16 +14,18 @@ pub enum Inputs {
     Integers,
     /// Standard normal values
     Normals,
-    /// Magnitudes of normal values, so that sums only grow
+    /// Of products: magnitudes of normal values, so that sums only grow
     #[value(name = "onesigned")]
     OneSigned,
-    /// Normal values whose products cancel in pairs
+    /// Of products: normal values whose products cancel in pairs
     Cancelling,
-    /// Exponents over the whole range of the type, subnormals, zeros of both signs, cancellation
+    /// Of products: exponents over the whole range of the type, subnormals, zeros of both signs,
+    /// cancellation; of other kernels normal values
     Wide,
-    /// Normal values with NaN, infinities, the largest and the smallest numbers in some rows
+    /// Of products: normal values with NaN, infinities, the largest and the smallest numbers in
+    /// some rows; of other kernels normal values
     Special,
-    /// All of these in turn
+    /// All of these in turn; of other kernels than products integers and normal values
     All,
     /// One factor numbers its elements, the other selects them: a wrong result names the element
     Indices,

@@ -9,7 +9,22 @@ pub fn bound(timeline: &Timeline) -> String {
     let lanes = timeline.lanes.iter();
     let slots = lanes.filter(|lane| lane.name.starts_with("slot ")).count();
     let units = [costs.k_tile_cycles, costs.k_tile_loads()];
-    sentence(units, slots, timeline.steady)
+    sentence(units, slots, timeline.steady) + &not_counted(costs.row_bytes)
+}
+
+/// What is measured of factors in rows of so many bytes, and not known to the clock
+/// (bench/results/h200/2026-11-26-swizzles.md).
+fn not_counted(row_bytes: u64) -> String {
+    let longer = match row_bytes {
+        16 => "3.4 to 4.7",
+        32 => "2.1 to 3.2",
+        64 => "1.1 to 1.8",
+        _ => return String::new(),
+    };
+    format!(
+        " Not counted: rows of {row_bytes} bytes of a factor's tile, in the place of 128, take \
+         {longer} times as long (H200)."
+    )
 }
 
 /// Of products and loads of a k tile, a ring of so many slots, and a long main loop.
@@ -76,6 +91,12 @@ mod tests {
              of loads, as 2 slots are too few to hide it: 4 would do."
         );
         assert!(said([512, 512], 1, [2000, 1400]).contains("as 1 slot is too few"));
+    }
+
+    #[test]
+    fn what_the_clock_does_not_know_is_said() {
+        assert_eq!(super::not_counted(128), "");
+        assert!(super::not_counted(64).contains("64 bytes of a factor's tile"));
     }
 
     #[test]

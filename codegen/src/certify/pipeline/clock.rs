@@ -104,13 +104,12 @@ fn steady(long: &Timeline, k_tiles: u32, [slots, in_flight]: [u32; 2]) -> Steady
     let waits = own.clone().filter(|span| span.activity == Activity::Await);
     let waits = waits.map(|span| span.to.min(to).saturating_sub(span.from.max(from)));
     let each = u64::from(k_tiles.max(1));
-    let k_tile_cycles = to.saturating_sub(from) / each;
+    let all = to.saturating_sub(from);
     // From the request of a slot to the next request of it, but for what products keep it longer.
-    let on_its_way = k_tile_cycles * u64::from(slots.saturating_sub(in_flight));
-    let hidden = long.costs.k_tile_bound() * 11;
-    let enough = u64::from(in_flight) + (on_its_way * 10).div_ceil(hidden.max(1));
+    let on_its_way = (all * u64::from(slots.saturating_sub(in_flight))).div_ceil(each);
+    let enough = u64::from(in_flight) + on_its_way.div_ceil(long.costs.k_tile_bound().max(1));
     Steady {
-        k_tile_cycles,
+        k_tile_cycles: all / each,
         wait_cycles: waits.sum::<u64>() / each,
         enough_slots: enough,
     }

@@ -176,7 +176,23 @@ fn slow_mma(point: &Point, plan: &Plan) -> Result<Option<Doubt>> {
     }
     let other = arch_with_roles(point, could);
     let doubt = of_threads(point, mma, types, other);
-    Ok(doubt.or_else(|| Some(of_arch(spec, mma, other?))))
+    let doubt = doubt.or_else(|| Some(of_arch(spec, mma, other?)));
+    let wide = [DType::F32, a, b];
+    let of_wide = chooser.multiplies_smem_of(spec.problem.arch, wide);
+    Ok(doubt.or_else(|| (types[0] == DType::F16 && of_wide).then(|| of_sums(mma))))
+}
+
+/// That sums of f16 are not made by the instructions that those of f32 are.
+fn of_sums(mma: &MmaPlan) -> Doubt {
+    let message = format!(
+        "sums of f16 are of {}; those of f32 are of instructions that read shared memory \
+         themselves (wgmma)",
+        mma.atom.id
+    );
+    let mut violation = Violation::new(MMA, message);
+    violation.keys.push("compute".to_owned());
+    let help = format!("write the sum's type as f32; {}", meant(mma));
+    Doubt { violation, help }
 }
 
 /// Keys that are written and keep a product off tensor cores that read shared memory, or what else

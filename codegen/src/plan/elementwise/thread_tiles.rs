@@ -369,6 +369,18 @@ fn ctas(spec: &Spec, chooser: &mut Chooser<'_>, flow: &Flow, along: usize) -> Op
         chooser.violate("cluster", message);
         return None;
     }
+    if ctas > 1 && folds_along(flow, 1 - along) {
+        let names = spec.problem.modes();
+        let name = |at: usize| names.get(at).map_or("", String::as_str);
+        let (this, other) = (name(along), name(1 - along));
+        let [m, n, k] = spec.schedule.cluster;
+        let message = format!(
+            "cluster ({m},{n},{k}): CTAs share a tile of one folded mode, {other} is folded beside \
+             {this}: use (1,1,1), fold along {other} in a kernel before, or give both one mode"
+        );
+        chooser.violate("cluster", message);
+        return None;
+    }
     Some(ctas)
 }
 

@@ -25,8 +25,8 @@ const ELSEWHERE: [(&str, Here); 15] = [
     ("split_k", Lines("scheduler: { kind: stream_k }")),
     ("splitk", Lines("scheduler: { kind: stream_k }")),
     ("stream_k", Lines("scheduler: { kind: stream_k }")),
-    ("num_warps", Lines("threads: 128")),
-    ("warps", Lines("threads: 128")),
+    ("num_warps", Lines("threads: 128  # 32 for each warp")),
+    ("warps", Lines("threads: 128  # 32 for each warp")),
 ];
 
 /// How a key of another tool is written here.

@@ -83,6 +83,7 @@ pub fn capture(
     for kernel in kernels {
         for index in 0..options.problems as u64 {
             let data = options.inputs.data(index).unwrap_or(Data::Integers);
+            let data = data.of(kernel);
             let (seed, device) = turn(runtime.device(), options.seed, index);
             let mut drawn = None;
             let attempt = Attempt::traced(runtime, kernel, data, seed, &device);

@@ -313,7 +313,7 @@ impl Session<'_> {
         coverage: &mut Coverage,
     ) -> Result<Outcome, Error> {
         let (runtime, options) = (self.runtime, self.options);
-        let data = options.inputs.data(index);
+        let data = options.inputs.data(index).map(|data| data.of(kernel));
         let (seed, device) = turn(runtime.device(), options.seed, index);
         let draw = |device: &Device| {
             let draw = Draw::new(kernel, device.info(), seed);

@@ -29,7 +29,7 @@ use crate::plan::limits::registers_and_smem::check_cta_threads;
 use crate::plan::smem::arena;
 use crate::plan::work_tiles::{Cluster, Source, Work};
 use crate::spec::keys::model::{
-    Auto, Axis, CopyPath, KernelSchedule, Operand, Point, SchedulerKind, Spec, Stride,
+    Auto, Axis, CopyPath, KernelSchedule, Operand, Point, Raster, SchedulerKind, Spec, Stride,
 };
 use registers::registers;
 
@@ -186,6 +186,14 @@ fn check_partials(spec: &Spec, chooser: &mut Chooser<'_>, work: &Work) {
         let message = format!(
             "scheduler.kind stream_k cuts tiles for single CTAs, cluster is ({m},{n},1): use \
              (1,1,1), or kind persistent"
+        );
+        chooser.violate("stream-k", message);
+    }
+    // Where a number that is one of two lies on so short a curve, no proof is found that it does.
+    if let Raster::Hilbert(side @ (2 | 4)) = work.raster {
+        let message = format!(
+            "scheduler.raster hilbert_{side} is not shown to stay inside where scheduler.kind \
+             stream_k cuts tiles: use hilbert_8, or kind persistent"
         );
         chooser.violate("stream-k", message);
     }

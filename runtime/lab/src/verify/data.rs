@@ -1,8 +1,6 @@
 //! Random inputs: what they hold, and what makes the elements of a factor.
 
-use tilewright_bundle::{DType, Kernel};
-
-use super::elements::is_short;
+use tilewright_bundle::DType;
 
 /// What kind of values the inputs hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -50,22 +48,6 @@ impl Data {
     /// The kind spelled `text`.
     pub fn from_text(text: &str) -> Option<Data> {
         Data::ALL.into_iter().find(|data| data.text() == text)
-    }
-
-    /// What a kernel's inputs hold where this is asked for. Hard numbers are made for the factors
-    /// of a product, of bits that are copied, and of types of which any bits are a number: what
-    /// else a formula computes is judged by bounds for results that stay in range.
-    pub fn of(self, kernel: &Kernel) -> Data {
-        let mut operands = kernel.semantics.operands.iter();
-        let is_any = operands.any(|operand| is_short(operand.dtype));
-        match self {
-            _ if kernel.product().is_some() || kernel.copied().is_some() => self,
-            Data::Wide | Data::Special if is_any => self,
-            Data::Integers => Data::Integers,
-            Data::Normals | Data::OneSigned | Data::Cancelling | Data::Wide | Data::Special => {
-                Data::Normals
-            }
-        }
     }
 
     /// Whether sums may leave the range of their type.

@@ -1,6 +1,6 @@
 //! What is in a kernel's operands before a launch that its formula judges.
 
-use tilewright_bundle::Role;
+use tilewright_bundle::{Kernel, Role};
 
 use super::data::Data;
 use super::elements::{elements_bytes, is_short, random_codes, random_elements};
@@ -9,6 +9,22 @@ use super::numbers::encode;
 use super::tables::{Table, is_written_in_part};
 use tilewright_runtime::Error;
 use tilewright_runtime::parts::check_host_memory;
+
+/// What a kernel's inputs hold where that is asked for. Hard numbers are made for the factors of a
+/// product, of bits that are copied, and of types of which any bits are a number: what else a
+/// formula computes is judged by bounds for results that stay in range.
+pub(crate) fn held(asked: Data, kernel: &Kernel) -> Data {
+    let mut operands = kernel.semantics.operands.iter();
+    let is_any = operands.any(|operand| is_short(operand.dtype));
+    match asked {
+        _ if kernel.product().is_some() || kernel.copied().is_some() => asked,
+        Data::Integers => Data::Integers,
+        Data::Wide | Data::Special if is_any => asked,
+        Data::Normals | Data::OneSigned | Data::Cancelling | Data::Wide | Data::Special => {
+            Data::Normals
+        }
+    }
+}
 
 impl FormulaReference<'_> {
     /// Entries of a table that looks into another operand, as bytes; none of what is no table.

@@ -77,6 +77,7 @@ pub use data::Data;
 pub use elements::{random_bytes, random_codes, random_elements};
 pub(crate) use form::{Factor, GemmForm};
 pub use formula::{Dense, Expect, FormulaReference, Verdict};
+pub(crate) use inputs::held;
 pub(crate) use judge::Judge;
 pub(crate) use model::Samples;
 pub use numbers::{decode, encode, round, unit_roundoff};
@@ -313,7 +314,7 @@ impl Session<'_> {
         coverage: &mut Coverage,
     ) -> Result<Outcome, Error> {
         let (runtime, options) = (self.runtime, self.options);
-        let data = options.inputs.data(index).map(|data| data.of(kernel));
+        let data = options.inputs.data(index).map(|data| held(data, kernel));
         let (seed, device) = turn(runtime.device(), options.seed, index);
         let draw = |device: &Device| {
             let draw = Draw::new(kernel, device.info(), seed);

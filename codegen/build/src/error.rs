@@ -75,10 +75,8 @@ pub enum Error {
     #[error("{0}")]
     Request(String),
     /// Functions have no kernel for every problem.
-    #[error(
-        "{0}; add for each a spec that assumes nothing, which names every stride of every operand, \
-         as (m,k):(lda,sa), and folds rows in many passes, or do not require a last resort"
-    )]
+    #[error("{0}; add for each {LAST_RESORT}, or do not require a last resort",
+        LAST_RESORT = tilewright_bundle::LAST_RESORT)]
     Uncovered(String),
     /// A file could not be read or written.
     #[error("{}: {source}", path.display())]

@@ -157,6 +157,9 @@ pub fn points<'f>(file: &'f SpecFile, choice: &args::Points) -> Result<Vec<&'f P
         let point = file.point(id).ok_or_else(|| unknown_point(file, id))?;
         return Ok(vec![point]);
     }
+    if let [alone] = file.points.as_slice() {
+        return Ok(vec![alone]);
+    }
     let (mut found, mut refused) = (Vec::new(), Vec::new());
     for point in &file.points {
         match plan::plan(point) {

@@ -23,7 +23,8 @@ use std::fmt;
 
 use crate::ir::tile::{Kernel, Op, Sync, Team};
 use crate::plan::data::model::Plan;
-use crate::spec::keys::model::{KernelSchedule, LaunchKind};
+use crate::plan::data::warp_roles::Roles;
+use crate::spec::keys::model::LaunchKind;
 use barriers::Shared;
 use buffers::Own;
 use unroll::Unroll;
@@ -176,7 +177,7 @@ impl<'k> Machine<'k> {
     ) -> Result<Machine<'k>, String> {
         let roles = plan.roles.as_ref();
         let teams = teams_of(kernel);
-        let take_turns = roles.is_some_and(|roles| roles.schedule == KernelSchedule::Pingpong);
+        let take_turns = roles.is_some_and(Roles::takes_turns);
         let mut agents = Vec::new();
         for (cta, tiles) in work.iter().enumerate() {
             for &(team, body) in &teams {

@@ -9,6 +9,7 @@ use crate::atoms::arithmetic::Does;
 use crate::atoms::model::Atom;
 use crate::element::Element;
 use crate::plan::data::model::Plan;
+use crate::plan::data::moves::{BoxCopy, WIDEST_ROWS};
 use crate::plan::data::values::Every;
 use crate::plan::data::warp_roles::Roles;
 
@@ -42,8 +43,6 @@ const SPECIAL: [Does; 10] = [
     Does::Cos,
     Does::Div,
 ];
-/// Bytes of the rows of the widest swizzle of tensor maps.
-const WIDEST_ROWS: u64 = 128;
 /// From an arrival to the end of the wait for it. Assumed.
 const BARRIER_LATENCY: u64 = 40;
 /// One operation of a role that does nothing but start or tell something. Assumed.
@@ -88,10 +87,16 @@ pub struct Costs {
 /// Fewest bytes of the rows in which boxes bring factors.
 fn row_bytes(roles: &Roles) -> u64 {
     let factors = roles.loads(Every::Trip).take(roles.descriptors.len());
-    let rows = factors
-        .filter(|load| !load.packed)
-        .map(|load| load.swizzle_bytes);
-    rows.min().map_or(WIDEST_ROWS, u64::from)
+    let rows = factors.filter_map(BoxCopy::row_bytes);
+    rows.min().unwrap_or(WIDEST_ROWS).into()
+}
+
+impl Timeline {
+    /// Slots of the ring.
+    pub fn slots(&self) -> usize {
+        let lanes = self.lanes.iter();
+        lanes.filter(|lane| lane.name.starts_with("slot ")).count()
+    }
 }
 
 impl Costs {

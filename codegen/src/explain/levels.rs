@@ -502,7 +502,7 @@ impl Maker<'_> {
         let output = self.plan.named(Role::Output) == operand;
         match &self.plan.roles {
             Some(roles) if output => {
-                let buffers = u32::try_from(roles.staging.buffers).unwrap_or(1);
+                let buffers = u32::try_from(roles.staging_buffers).unwrap_or(1);
                 ("staging buffer of a warpgroup", buffers)
             }
             Some(roles) => {

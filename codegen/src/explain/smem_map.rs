@@ -163,7 +163,7 @@ fn staging(plan: &Plan, place: &Place) -> Vec<Region> {
     else {
         return Vec::new();
     };
-    let buffers = (roles.staging.buffers as u32).max(1);
+    let buffers = (roles.staging_buffers as u32).max(1);
     let each = store.box_bytes() as u32;
     let count = (place.end() - place.at) / each.max(1);
     let all = Place {

@@ -13,7 +13,6 @@ use crate::ir::thread::program::{Expr, IntType, Stmt};
 use crate::ir::tile::{Op, Team};
 use crate::lower::{Lowering, bug};
 use crate::plan::work_tiles::{Coords, Sizes};
-use crate::spec::keys::model::KernelSchedule;
 
 impl Lowering<'_> {
     /// The loop over the CTA's work tiles, or over those of one member of a team.
@@ -75,8 +74,7 @@ impl Lowering<'_> {
 
     /// Whether the role's members make work tiles in turns.
     fn takes_turns(&self) -> Result<bool> {
-        let schedule = self.roles_of()?.schedule;
-        Ok(schedule == KernelSchedule::Pingpong && self.team == Some(Team::Consumers))
+        Ok(self.roles_of()?.takes_turns() && self.team == Some(Team::Consumers))
     }
 
     /// Names the output tile of that number, of so many along m and n, that the operations to come

@@ -73,13 +73,10 @@ pub struct PtxasReport {
 
 /// The assembler's path, if there is one.
 pub fn find() -> Option<PathBuf> {
-    if let Some(named) = env::var_os(VARIABLE).filter(|value| !value.is_empty()) {
-        return Some(PathBuf::from(named));
-    }
     let program = env::current_exe().ok();
     let program = program.as_deref();
-    program
-        .and_then(|program| set_up(program, built_in()))
+    named()
+        .or_else(|| program.and_then(|program| set_up(program, built_in())))
         .or_else(|| search(|variable| env::var_os(variable)))
         .or_else(|| program.and_then(of_environment))
 }
@@ -91,14 +88,19 @@ pub fn built_in() -> &'static Path {
     package.parent().unwrap_or(package)
 }
 
+/// What the variable names; nothing may be there.
+fn named() -> Option<PathBuf> {
+    let named = env::var_os(VARIABLE).filter(|value| !value.is_empty());
+    named.map(PathBuf::from)
+}
+
 /// The assembler by a word: `required`, `if-found`, `never`, or the path of one.
 ///
 /// # Errors
 /// [`Error::Tool`] when none is found where one is required, or there is none at the path.
 pub fn chosen(word: &OsStr) -> Result<Option<PathBuf>> {
-    let named = env::var_os(VARIABLE).map(PathBuf::from);
-    let named = named.filter(|path| word != "never" && !path.as_os_str().is_empty());
-    if let Some(path) = named.filter(|path| !path.exists()) {
+    let gone = |path: &PathBuf| word != "never" && !path.exists();
+    if let Some(path) = named().filter(gone) {
         return Err(tool(format!(
             "{VARIABLE} is {}, and nothing is there: name a ptxas by it, or unset it",
             path.display()

@@ -12,6 +12,11 @@ use crate::expr::Expr;
 use crate::hash::Sha256Hex;
 use crate::manifest::{Assumption, Kernel, Operand};
 
+/// What a spec is like that gives a function its last resort.
+pub const LAST_RESORT: &str = "a spec of the same formula that names every stride of every \
+                               operand, as (m,k):(lda,sa), and whose rows are folded in many \
+                               passes";
+
 /// A function without a last resort.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoLastResort {

@@ -173,7 +173,7 @@ pub use hash::Sha256Hex;
 pub use key::PublicKey;
 #[cfg(feature = "signatures")]
 pub use key::SigningKey;
-pub use last_resort::{NoLastResort, without_last_resort};
+pub use last_resort::{LAST_RESORT, NoLastResort, without_last_resort};
 pub use layout::{LayoutError, MAX_AXES, OperandLayout};
 pub use lines::{LineTable, Origin};
 pub use manifest::{

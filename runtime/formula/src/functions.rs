@@ -307,6 +307,14 @@ pub const FOLDS: &[FoldRow] = &[
     },
 ];
 
+/// How a fold of that name is written; none where it is no fold.
+pub(crate) fn written_fold(name: &str) -> Option<String> {
+    FOLDS.iter().find(|row| row.name == name)?;
+    Some(format!(
+        "`{name}` is a fold: write `{name}[mode] value`, with the mode it goes along"
+    ))
+}
+
 impl Fold {
     /// Its name.
     pub fn name(self) -> &'static str {

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 
 use tilewright_build::{Lock, left_out_by_arch, unjudged};
 use tilewright_bundle::{
-    Bundle, Capability, Kernel, Sha256Hex, Tuning, may_write, without_last_resort,
+    Bundle, Capability, Kernel, LAST_RESORT, Sha256Hex, Tuning, may_write, without_last_resort,
 };
 use tilewright_codegen::arch::{ARCHES, Arch};
 use tilewright_codegen::kept::Kept;
@@ -151,17 +151,13 @@ fn uncovered(artifacts: &[Artifact], required: Option<&str>) -> Result<Vec<Strin
     let lines: Vec<String> = found.iter().map(ToString::to_string).collect();
     if is_required {
         return Err(Failure::Rejected(format!(
-            "{}\nadd for each a spec that assumes nothing, which names every stride of every \
-             operand, as (m,k):(lda,sa), and folds rows in many passes, or leave \
-             --require-last-resort out",
+            "{}\nadd for each {LAST_RESORT}, or leave --require-last-resort out",
             lines.join("\n")
         )));
     }
     let notes = lines.iter().map(|line| format!("note: {line}"));
-    let out = "note: other problems are refused at run time; a spec of the same formula takes them \
-               that names every stride of every operand, as (m,k):(lda,sa), and whose \
-               rows are folded in many passes";
-    Ok(notes.chain([out.to_owned()]).collect())
+    let out = format!("note: other problems are refused at run time; {LAST_RESORT} takes them");
+    Ok(notes.chain([out]).collect())
 }
 
 /// The devices that an architecture's name stands for.

@@ -6,10 +6,8 @@ use tilewright_codegen::certify::timeline::{Steady, Timeline};
 /// where neither fills the time, how long a slot is on its way, or what threads do.
 pub fn bound(timeline: &Timeline) -> String {
     let costs = &timeline.costs;
-    let lanes = timeline.lanes.iter();
-    let slots = lanes.filter(|lane| lane.name.starts_with("slot ")).count();
     let units = [costs.k_tile_cycles, costs.k_tile_loads()];
-    sentence(units, slots, timeline.steady) + &not_counted(costs.row_bytes)
+    sentence(units, timeline.slots(), timeline.steady) + &not_counted(costs.row_bytes)
 }
 
 /// What is measured of factors in rows of so many bytes, and not known to the clock

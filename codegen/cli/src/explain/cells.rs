@@ -113,11 +113,7 @@ pub fn legend(timeline: &Timeline) -> Vec<Meaning> {
     let known = all.iter().filter_map(|(activity, means)| {
         let span = *spans().find(|span| stands_for(*activity, span))?;
         let shown = if *activity == Activity::Multiply {
-            let slots = timeline
-                .lanes
-                .iter()
-                .filter(|lane| lane.name.starts_with("slot "));
-            let last = u32::try_from(slots.count().saturating_sub(1)).ok();
+            let last = u32::try_from(timeline.slots().saturating_sub(1)).ok();
             format!("0-{}", slot_sign(last))
         } else {
             sign(&span).to_string()

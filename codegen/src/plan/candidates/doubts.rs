@@ -15,7 +15,7 @@ use crate::plan::attempt::attempt;
 use crate::plan::candidates::alternatives::plans;
 use crate::plan::candidates::changes::{self, freed};
 use crate::plan::data::model::{MmaPlan, Plan};
-use crate::plan::data::moves::Hop;
+use crate::plan::data::moves::{Hop, WIDEST_ROWS};
 use crate::plan::instructions::choose::Chooser;
 use crate::plan::smem::accesses::SmemAccesses;
 use crate::plan::smem::bank_conflicts::Wavefronts;
@@ -30,9 +30,6 @@ const MMA: &str = "slow-mma";
 
 /// The shape of what one thread multiplies.
 const ALONE: [i64; 3] = [1; 3];
-
-/// Bytes of the rows of the widest swizzle of tensor maps.
-const WIDEST_ROWS: u32 = 128;
 
 /// A doubt, with the way out.
 struct Doubt {
@@ -130,8 +127,8 @@ fn slow_swizzles(point: &Point, plan: &Plan) -> Result<Vec<Doubt>> {
 /// an H200 products of 4096 and 8192 by rows of 64, 32 and 16 bytes take 1.1 to 1.8, 2.1 to 3.2 and
 /// 3.4 to 4.7 times as long as by rows of 128 (bench/results/h200/2026-11-26-swizzles.md).
 fn box_rows(plan: &Plan, operand: &str) -> Option<u32> {
-    let boxes = plan.boxes(operand, Hop::G2s).filter(|copy| !copy.packed)?;
-    reads_smem(plan).then_some(boxes.swizzle_bytes)
+    let boxes = plan.boxes(operand, Hop::G2s)?;
+    boxes.row_bytes().filter(|_| reads_smem(plan))
 }
 
 /// What all steps to and from an operand's tile in shared memory take.

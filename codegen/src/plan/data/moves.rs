@@ -137,6 +137,9 @@ pub struct SmemTile {
     pub size_bytes: u32,
 }
 
+/// Bytes of the rows of the widest swizzle of tensor maps.
+pub const WIDEST_ROWS: u32 = 128;
+
 /// A copy of an operand's tile by boxes of a tensor map.
 #[derive(Clone, Debug)]
 pub struct BoxCopy {
@@ -190,6 +193,11 @@ impl BoxPlace {
 }
 
 impl BoxCopy {
+    /// Bytes of the rows in which a tensor map brings the tile; none of what is packed.
+    pub fn row_bytes(&self) -> Option<u32> {
+        (!self.packed).then_some(self.swizzle_bytes)
+    }
+
     /// Bytes of one box in shared memory.
     pub fn box_bytes(&self) -> i64 {
         self.box_extents[0] * self.box_extents[1] * i64::from(self.dtype.bytes())

@@ -11,13 +11,6 @@ use crate::plan::data::values::Every;
 use crate::plan::work_tiles::Cluster;
 use crate::spec::keys::model::KernelSchedule;
 
-/// Staging buffers through which results leave, a set for each consumer warpgroup.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Staging {
-    /// Buffers a warpgroup uses in turn.
-    pub buffers: i64,
-}
-
 /// A ring of shared-memory slots, filled by one role and emptied by another, with a barrier for
 /// each direction of each slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,8 +61,8 @@ pub struct Roles {
     pub descriptors: [Descriptor; 2],
     /// The store of d by boxes; `None` where results leave from registers.
     pub store: Option<BoxCopy>,
-    /// Its buffers.
-    pub staging: Staging,
+    /// Staging buffers that a warpgroup uses in turn for it; 0 without one.
+    pub staging_buffers: i64,
 }
 
 impl Roles {

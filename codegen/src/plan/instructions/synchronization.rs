@@ -18,7 +18,7 @@ use crate::plan::data::moves::Hop;
 use crate::plan::data::values::Every;
 use crate::plan::data::warp_roles::Roles;
 use crate::plan::instructions::choose::Chooser;
-use crate::spec::keys::model::{KernelSchedule, LaunchKind};
+use crate::spec::keys::model::LaunchKind;
 
 #[cfg(test)]
 mod tests;
@@ -123,7 +123,7 @@ const NEEDS: &[Need] = &[
         instead: "pipeline.schedule multistage",
         when: |plan| {
             with(plan, |roles| {
-                plan.work.cluster().neighbours() == 1 || turns(roles)
+                plan.work.cluster().neighbours() == 1 || roles.takes_turns()
             })
         },
         facts: &[SyncFacts::of(Act::MbarrierArrive, Scope::Cta)],
@@ -161,7 +161,7 @@ const NEEDS: &[Need] = &[
         instead: "pipeline.schedule multistage",
         when: |plan| {
             let adds = plan.in_order().next().is_some();
-            let alone = |roles: &Roles| turns(roles) || plan.work.cuts_tiles() || adds;
+            let alone = |roles: &Roles| roles.takes_turns() || plan.work.cuts_tiles() || adds;
             with(plan, |roles| roles.store.is_some() || alone(roles))
         },
         facts: &[SyncFacts::of(Act::Meet, Scope::Warps)],
@@ -210,10 +210,6 @@ const NEEDS: &[Need] = &[
 
 fn with(plan: &Plan, part: impl Fn(&Roles) -> bool) -> bool {
     plan.roles.as_ref().is_some_and(part)
-}
-
-fn turns(roles: &Roles) -> bool {
-    roles.schedule == KernelSchedule::Pingpong
 }
 
 /// Looks up everything that the plan's kernel does to synchronize.

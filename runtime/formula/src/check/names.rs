@@ -4,7 +4,7 @@ use super::Checker;
 use crate::affine::ModeId;
 use crate::dtype::DType;
 use crate::formula::{Extent, ValueType};
-use crate::functions::{self, FOLDS, Fold, NO_POWER, elsewhere};
+use crate::functions::{self, Fold, NO_POWER, elsewhere, written_fold};
 use crate::problem::{Problem, Span, nearest, shown};
 use crate::syntax::{Node, NodeKind, Word};
 
@@ -63,10 +63,9 @@ impl Checker<'_> {
         let meant = meant.filter(|meant| is_type_or_function && names.contains(meant));
         match meant.or(nearest(name, names.iter().copied())) {
             _ if known => problem.help(format!("elements are read in brackets: `{name}[…]`")),
-            _ if wanted == Wanted::Function && FOLDS.iter().any(|row| row.name == name) => problem
-                .help(format!(
-                    "`{name}` is a fold: write `{name}[mode] value`, with the mode it goes along"
-                )),
+            _ if let (Wanted::Function, Some(help)) = (wanted, written_fold(name)) => {
+                problem.help(help)
+            }
             _ if wanted == Wanted::Function && ["pow", "power"].contains(&name) => {
                 problem.help(NO_POWER)
             }

@@ -6,7 +6,7 @@
 
 use super::lexer::{Token, TokenKind, tokens};
 use super::{Assignment, MAX_NODES, MAX_STATEMENTS, Node, NodeKind, Tree, Word};
-use crate::functions::{CHOOSES, FOLDS};
+use crate::functions::{CHOOSES, written_fold};
 use crate::problem::{Problem, Span, shown, sorted};
 
 mod expression;
@@ -281,12 +281,7 @@ impl<'t> Parser<'t> {
                     Some("write `;` or a new line between two statements")
                 }
                 TokenKind::Name | TokenKind::Integer(_) | TokenKind::Real(_) => {
-                    let before = self.word_before();
-                    if FOLDS.iter().any(|row| row.name == before) {
-                        let help = format!(
-                            "`{before}` is a fold: write `{before}[mode] value`, with the mode it \
-                             goes along"
-                        );
+                    if let Some(help) = written_fold(self.word_before()) {
                         return self.expected("the mode of a fold in brackets", Some(&help));
                     }
                     Some("write an operator between the two, such as `*`")

@@ -82,8 +82,7 @@ pub fn capture(
     let driver = driver(runtime.device());
     for kernel in kernels {
         for index in 0..options.problems as u64 {
-            let data = options.inputs.data(index).unwrap_or(Data::Integers);
-            let data = held(data, kernel);
+            let data = held(options.inputs.data(index), kernel).unwrap_or(Data::Integers);
             let (seed, device) = turn(runtime.device(), options.seed, index);
             let mut drawn = None;
             let attempt = Attempt::traced(runtime, kernel, data, seed, &device);

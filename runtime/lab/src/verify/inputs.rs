@@ -10,14 +10,25 @@ use super::tables::{Table, is_written_in_part};
 use tilewright_runtime::Error;
 use tilewright_runtime::parts::check_host_memory;
 
-/// What a kernel's inputs hold where that is asked for. Hard numbers are made for the factors of a
-/// product, of bits that are copied, and of types of which any bits are a number: what else a
-/// formula computes is judged by bounds for results that stay in range.
-pub(crate) fn held(asked: Data, kernel: &Kernel) -> Data {
+/// What a kernel's inputs hold where that is asked for; `None` are indices, which select among the
+/// factors of a product. Hard numbers are made for those, of bits that are copied, and of types of
+/// which any bits are a number: what else a formula computes is judged by bounds for results that
+/// stay in range.
+pub(crate) fn held(asked: Option<Data>, kernel: &Kernel) -> Option<Data> {
+    let is_product = kernel.product().is_some();
+    match asked {
+        None => (!is_product).then_some(Data::Integers),
+        Some(data) if is_product => Some(data),
+        Some(data) => Some(of_formula(data, kernel)),
+    }
+}
+
+/// The same of what is no product.
+fn of_formula(asked: Data, kernel: &Kernel) -> Data {
     let mut operands = kernel.semantics.operands.iter();
     let is_any = operands.any(|operand| is_short(operand.dtype));
     match asked {
-        _ if kernel.product().is_some() || kernel.copied().is_some() => asked,
+        _ if kernel.copied().is_some() => asked,
         Data::Integers => Data::Integers,
         Data::Wide | Data::Special if is_any => asked,
         Data::Normals | Data::OneSigned | Data::Cancelling | Data::Wide | Data::Special => {

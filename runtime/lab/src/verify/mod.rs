@@ -314,7 +314,7 @@ impl Session<'_> {
         coverage: &mut Coverage,
     ) -> Result<Outcome, Error> {
         let (runtime, options) = (self.runtime, self.options);
-        let data = options.inputs.data(index).map(|data| held(data, kernel));
+        let asked = options.inputs.data(index);
         let (seed, device) = turn(runtime.device(), options.seed, index);
         let draw = |device: &Device| {
             let draw = Draw::new(kernel, device.info(), seed);
@@ -330,7 +330,7 @@ impl Session<'_> {
                 true => draw,
                 false => draw.without_zeros(),
             };
-            match data {
+            match asked {
                 Some(data) if data.may_overflow() => draw.with_volume(CPU_MOST),
                 Some(_) => draw,
                 None => draw.with_extents(INDEXED),
@@ -341,7 +341,7 @@ impl Session<'_> {
             runtime,
             blas: self.blas,
             kernel,
-            data,
+            data: held(asked, kernel),
             seed,
             device: &device,
             traced: false,

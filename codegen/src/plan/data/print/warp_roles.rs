@@ -206,7 +206,7 @@ fn write_staging(
 ) -> fmt::Result {
     let bytes = plan.output_tile().map_or(0, |tile| tile.size_bytes);
     let sets = roles.staging_sets();
-    let buffers = roles.staging.buffers;
+    let buffers = roles.staging_buffers;
     writeln!(
         f,
         "  staging: {sets} set{} of {bytes} bytes, {buffers} buffer{} of {} bytes for a \

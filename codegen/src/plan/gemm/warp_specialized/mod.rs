@@ -95,7 +95,7 @@ pub(super) fn plan(
     let (true, Ok(descriptors)) = (past_smem || stored.is_some(), descriptors) else {
         return Ok(());
     };
-    let (store, staging) = stored.unzip();
+    let (store, staging_buffers) = stored.unzip();
     let mut roles = Roles {
         pipes: Vec::new(),
         schedule,
@@ -104,7 +104,7 @@ pub(super) fn plan(
         in_flight: in_flight(spec, chooser),
         descriptors,
         store,
-        staging: staging.unwrap_or_default(),
+        staging_buffers: staging_buffers.unwrap_or_default(),
     };
     let warps = roles.consumers_of_a_tile() * WARPS;
     roles.pipes.push(LoadPipe {

@@ -14,7 +14,6 @@ use crate::plan::copies::tiled_copy::{assume_bytes, copy_of, values};
 use crate::plan::data::arena::Holds;
 use crate::plan::data::model::{MmaPlan, Plan};
 use crate::plan::data::moves::{BoxCopy, BoxPlace, Hop, SmemTile, Step};
-use crate::plan::data::warp_roles::Staging;
 use crate::plan::instructions::choose::{Chooser, STRIDE_CODE, Wanted};
 use crate::plan::smem::accesses::SmemAccesses;
 use crate::plan::smem::swizzle_search::placed_bytes;
@@ -58,14 +57,14 @@ pub(in crate::plan::gemm) fn stores(d: &Operand) -> bool {
     matches!(d.dtype.bits(), 8 | 16 | 32)
 }
 
-/// The store of results through staging buffers.
+/// The store of results through staging buffers, and how many of them a warpgroup uses in turn.
 pub(super) fn output(
     spec: &Spec,
     chooser: &mut Chooser<'_>,
     plan: &mut Plan,
     d: &Operand,
     along: [i64; 2],
-) -> Result<Option<(BoxCopy, Staging)>> {
+) -> Result<Option<(BoxCopy, i64)>> {
     let Some(mma) = plan.mma.clone() else {
         return Ok(None);
     };
@@ -105,10 +104,7 @@ pub(super) fn output(
     stage(chooser, plan, d, &mma, &atoms, &buffers)?;
     let reason = format!("copy.{}.s2g: a tensor map", d.name);
     assume_bytes(plan, d, TENSOR_ALIGN, &reason);
-    let staging = Staging {
-        buffers: shape.count,
-    };
-    Ok(Some((boxes(d, atoms.out_of, &buffers), staging)))
+    Ok(Some((boxes(d, atoms.out_of, &buffers), shape.count)))
 }
 
 /// The store from registers into shared memory, of as many matrices as fit the columns of a buffer,

@@ -83,7 +83,7 @@ impl Pipes {
         });
         let staging = roles.store.as_ref().map(|store| {
             let staged = tiles.smem(&store.operand, Stage::Turn, None).tile();
-            let buffers = roles.staging.buffers as u32;
+            let buffers = roles.staging_buffers as u32;
             tiles.pipe(own_pipe("staging", buffers, vec![staged], Engine::Stores))
         });
         let cuts = tiles.plan().work.cuts_tiles();

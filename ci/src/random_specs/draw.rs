@@ -35,6 +35,19 @@ const STRIDES: [i64; 18] = [
     1 << 31,
 ];
 
+/// Orders of tiles.
+const RASTERS: [&str; 9] = [
+    "row",
+    "column",
+    "grouped_1",
+    "grouped_4",
+    "grouped_16",
+    "hilbert_2",
+    "hilbert_4",
+    "hilbert_8",
+    "hilbert_16",
+];
+
 /// The spec of a seed.
 ///
 /// ```
@@ -63,6 +76,11 @@ pub fn draw(seed: u64) -> Draft {
             pen.batched();
         }
         _ if seed % 8 == 2 => pen.scaled_parts(),
+        _ if seed % 8 == 4 => {
+            pen.product(2);
+            pen.draft.set("arch", "sm_90a");
+            pen.persistent();
+        }
         _ => pen.gemm(),
     }
     pen.extras(family);
@@ -264,8 +282,12 @@ impl Pen {
     }
 
     fn gemm(&mut self) {
-        // Element by element, with asynchronous copies, or with tensor maps.
         let way = self.rng.random_range(0..3);
+        self.product(way);
+    }
+
+    /// Element by element, with asynchronous copies, or with tensor maps.
+    fn product(&mut self, way: usize) {
         let Some(rule) = self.rule(way) else { return };
         let inputs = rule.inputs.text();
         let output = self.pick(rule.outputs).map_or(inputs, |dtype| dtype.text());
@@ -444,13 +466,31 @@ impl Pen {
         self.draft.set("cta_tile.m", rows.to_string());
         self.draft.set(&format!("cta_tile.{across}"), width);
         self.draft.set("cta_tile.i", part);
-        let orders = ["row", "column", "grouped_4", "grouped_16", "hilbert_8"];
         let keys: [(u32, &str, &[&str]); 3] = [
             (50, "pipeline.schedule", &["cooperative", "pingpong"]),
-            (40, "scheduler.raster", &orders),
+            (40, "scheduler.raster", &RASTERS),
             (30, "cluster", &["(2,1,1)", "(1,2,1)"]),
         ];
-        for (percent, key, values) in keys {
+        self.some_of(&keys);
+    }
+
+    /// Who computes which tile when, in a kernel with a producer.
+    fn persistent(&mut self) {
+        let clusters = ["(2,1,1)", "(1,2,1)", "(2,2,1)", "(4,1,1)", "(1,1,1)"];
+        let keys: [(u32, &str, &[&str]); 6] = [
+            (60, "pipeline.schedule", &["cooperative", "pingpong"]),
+            (70, "scheduler.raster", &RASTERS),
+            (60, "scheduler.kind", &["persistent", "stream_k"]),
+            (35, "cluster", &clusters),
+            (30, "pipeline.stages", &["1", "2", "3", "4", "6"]),
+            (25, "scheduler.ctas", &["1", "2", "5", "7", "64"]),
+        ];
+        self.some_of(&keys);
+    }
+
+    /// Of a hundred specs so many with one of the values of each key.
+    fn some_of(&mut self, keys: &[(u32, &str, &[&str])]) {
+        for &(percent, key, values) in keys {
             if self.chance(percent)
                 && let Some(value) = self.pick(values)
             {

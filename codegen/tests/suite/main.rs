@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod made;
+mod any_strides;
 mod architecture;
 mod diagnostics;
 mod formulas;

@@ -60,6 +60,18 @@ impl Kernel {
         Some([a?, b?, d?])
     }
 
+    /// Whether an operand is a factor that tensor cores alone multiply, so that there is a kernel
+    /// for rows of whole 16 bytes and for no other strides: one of 8 bits, or tf32.
+    pub fn is_of_tensor_cores(&self, operand: &Operand) -> bool {
+        let Some(Form::Contraction(found)) = self.form() else {
+            return false;
+        };
+        let operands = &self.semantics.operands;
+        let mut factors = found.factors.iter().filter_map(|factor| factor.operand);
+        let is_factor = factors.any(|at| operands.get(at).is_some_and(|o| o.name == operand.name));
+        is_factor && !matches!(operand.dtype, DType::F32 | DType::F16 | DType::BF16)
+    }
+
     /// The operands, read and written, of a kernel that copies and does nothing else but cast and
     /// permute.
     pub fn copied(&self) -> Option<[&Operand; 2]> {

@@ -7,6 +7,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use tilewright_formula::DType;
+
 use crate::code::Capability;
 use crate::expr::Expr;
 use crate::hash::Sha256Hex;
@@ -28,6 +30,8 @@ pub struct NoLastResort {
     pub nearest: String,
     /// What keeps it from being the last resort.
     pub lacks: Vec<String>,
+    /// The type of its factors, where tensor cores alone multiply it: no spec gives it one.
+    pub alone: Option<DType>,
 }
 
 impl fmt::Display for NoLastResort {
@@ -37,7 +41,11 @@ impl fmt::Display for NoLastResort {
             f,
             "no last resort for {}: the nearest, {nearest}, {lacks}",
             self.specs.join(", ")
-        )
+        )?;
+        match self.alone {
+            Some(dtype) => write!(f, "; factors of {dtype} have kernels for no other rows"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -115,7 +123,10 @@ fn lacking(
     let mut specs: Vec<String> = kernels.iter().map(|kernel| kernel.spec.clone()).collect();
     specs.sort();
     specs.dedup();
+    let mut operands = nearest.semantics.operands.iter();
+    let alone = operands.find(|operand| nearest.is_of_tensor_cores(operand));
     Some(NoLastResort {
+        alone: alone.map(|operand| operand.dtype),
         function: function.clone(),
         specs,
         nearest: nearest.id.clone(),

@@ -229,6 +229,10 @@ impl Writer {
             .map(|mode| (*mode, self.long(2..=6)))
             .collect();
         self.tile(&tile, &[]);
+        if self.chance(25) {
+            let passes = self.pick(&["many", "many", "alternating"]);
+            self.draft.set("scheduler.passes", passes);
+        }
     }
 
     /// Pooling of windows that stand apart.

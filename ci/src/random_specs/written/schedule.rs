@@ -11,10 +11,20 @@ use crate::random_specs::keys::{Key, keys};
 const FREE_PERCENT: u32 = 50;
 /// Of the others, those that have a tuning space.
 const TUNED_PERCENT: u32 = 12;
+/// Specs of a hundred that fold on sm_90 whose CTAs share rows, or tiles of factors.
+const CLUSTERED_PERCENT: u32 = 25;
 
 impl Writer {
     /// Some keys of the schedule in some specs.
     pub(super) fn schedule(&mut self) {
+        let text = self.draft.get("compute").unwrap_or_default();
+        let folds = ["sum", "max", "min", "mean", "argmax"];
+        let is_fold = folds.iter().any(|fold| text.contains(&format!("{fold}[")));
+        let arch = self.draft.get("arch").unwrap_or_default();
+        if is_fold && arch.starts_with("sm_90") && self.chance(CLUSTERED_PERCENT) {
+            let cluster = self.pick(&["(2,1,1)", "(1,2,1)", "(1,4,1)", "(1,8,1)", "(2,2,1)"]);
+            self.draft.set("cluster", cluster);
+        }
         if self.chance(FREE_PERCENT) {
             return;
         }

@@ -156,6 +156,9 @@ fn uncovered(artifacts: &[Artifact], required: Option<&str>) -> Result<Vec<Strin
         )));
     }
     let notes = lines.iter().map(|line| format!("note: {line}"));
+    if found.iter().all(|one| one.alone.is_some()) {
+        return Ok(notes.collect());
+    }
     let out = format!("note: other problems are refused at run time; {LAST_RESORT} takes them");
     Ok(notes.chain([out]).collect())
 }

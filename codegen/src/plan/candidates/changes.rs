@@ -137,7 +137,7 @@ fn in_passes(problem: &Problem, schedule: &Schedule) -> Vec<Change> {
             .get(*at)
             .is_some_and(|name| folded.contains(&name.as_str()))
     };
-    let Some(at) = (0..schedule.cta_tile.len()).find(is_folded) else {
+    let Some(at) = (0..schedule.cta_tile.len()).rfind(is_folded) else {
         return all;
     };
     let others = elements(&schedule) / schedule.cta_tile[at].max(1);

@@ -149,6 +149,19 @@ pub struct Flow {
 }
 
 impl Flow {
+    /// Whether something is folded along that mode of the tile.
+    pub fn has_fold(&self, over: usize) -> bool {
+        self.folds.iter().any(|fold| fold.over == over)
+    }
+
+    /// Whether a node is a fold along that mode of the tile.
+    pub fn is_fold(&self, node: &Node, over: usize) -> bool {
+        match node.does {
+            Does::Fold(_, number) => self.folds.get(number).is_some_and(|fold| fold.over == over),
+            _ => false,
+        }
+    }
+
     /// What trips of the main loop carry on, with what a trip reads for it.
     pub fn carried(&self) -> Option<(usize, &[usize])> {
         let mut nodes = self.nodes.iter().enumerate();
@@ -253,6 +266,11 @@ impl Passes {
 }
 
 impl Passes {
+    /// Whether a node is a fold that goes on from chunk to chunk.
+    pub fn carries(&self, flow: &Flow, node: &Node) -> bool {
+        flow.is_fold(node, self.over)
+    }
+
     /// Whether a node's values are added up chunk by chunk: in a fixed order, to elements that each
     /// chunk has of its own.
     pub fn adds_up(&self, flow: &Flow, node: usize) -> bool {

@@ -29,6 +29,7 @@ use crate::plan::instructions::choose::{Chooser, Wanted};
 use crate::plan::limits::registers_and_smem;
 use crate::plan::smem::arena;
 use crate::plan::undecided::undecided;
+use crate::plan::values::graph::Begins;
 use crate::plan::values::{atomics, chunked_rows, deterministic_sums, graph, whole_rows};
 use crate::spec::keys::model::{self, Auto, Axis, Point, Spec};
 
@@ -43,7 +44,11 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
             .get(at)
             .and_then(|name| formula.mode(name))
     });
-    let mut flow = graph::of(formula, &formula.statements, modes, None);
+    let one = [Auto::Auto, Auto::Given(model::Passes::One)];
+    let begins = Begins::Loads {
+        second_first: !one.contains(&spec.schedule.scheduler.passes),
+    };
+    let mut flow = graph::of(formula, &formula.statements, modes, begins);
     let Some(shares) = Shares::of(spec, chooser, &flow)? else {
         return Ok(None);
     };
@@ -77,16 +82,8 @@ fn passes(spec: &Spec, chooser: &mut Chooser<'_>, flow: &Flow) -> Option<Passes>
         Auto::Given(model::Passes::Alternating) => true,
     };
     let word = if alternate { "alternating" } else { "many" };
-    let folded = [0, 1].map(|mode| folds_along(flow, mode));
-    let over = folded.iter().position(|folded| *folded)?;
-    let names = spec.problem.modes();
-    if let (true, [first, second, ..]) = (folded == [true; 2], names) {
-        let message = format!(
-            "scheduler.passes {word} goes along one mode, {first} and {second} are folded: fold \
-             along {second} in a kernel before, or use one"
-        );
-        chooser.violate("passes", message);
-    }
+    // Of two the second, along which folds go first.
+    let over = [1, 0].into_iter().find(|over| flow.has_fold(*over))?;
     if spec.schedule.cluster != [1; 3] {
         let [m, n, k] = spec.schedule.cluster;
         let message = format!(
@@ -96,11 +93,6 @@ fn passes(spec: &Spec, chooser: &mut Chooser<'_>, flow: &Flow) -> Option<Passes>
         chooser.violate("cluster", message);
     }
     Some(chunked_rows::of(flow, over, alternate))
-}
-
-/// Whether something is folded along that coordinate.
-fn folds_along(flow: &Flow, along: usize) -> bool {
-    flow.folds.iter().any(|fold| fold.over == along)
 }
 
 /// Plans how a node's elements come from memory and go there, if they do.
@@ -249,7 +241,8 @@ fn folds(chooser: &mut Chooser<'_>, plan: &mut Plan, flow: &mut Flow, shares: &S
                 });
             }
         }
-        if flow.passes.is_none() {
+        let in_chunks = flow.passes.as_ref().map(|passes| passes.over);
+        if in_chunks != Some(fold.over) {
             let most = shares.tile[fold.over];
             let words = ("is folded", "scheduler.passes many");
             whole_rows::held(chooser, plan, (fold.over, most), words);

@@ -15,7 +15,6 @@ use crate::plan::copies::tiled_copy::{
 use crate::plan::copies::vector_width::{self, WIDEST_BYTES};
 use crate::plan::data::moves::Hop;
 use crate::plan::data::values::{Flow, Node};
-use crate::plan::elementwise::folds_along;
 use crate::plan::elementwise::staged::is_staged;
 use crate::plan::instructions::choose::{Chooser, Wanted};
 use crate::spec::keys::model::{Auto, Operand, Spec};
@@ -261,7 +260,7 @@ fn threads_along(
     }
     // A warp folds a row by itself where its lanes can hold it.
     let held = ctas == 1 && vectors <= i64::from(WARP) * MOST_VECTORS;
-    let wanted = match folds_along(flow, along) && held {
+    let wanted = match flow.has_fold(along) && held {
         true => i64::from(WARP),
         false => threads,
     };
@@ -354,11 +353,11 @@ fn takes(
 fn ctas(spec: &Spec, chooser: &mut Chooser<'_>, flow: &Flow, along: usize) -> Option<i64> {
     let ctas = spec.schedule.cluster[along];
     if spec.schedule.cluster[1 - along] * spec.schedule.cluster[2] != 1
-        || ctas > 1 && !folds_along(flow, along)
+        || ctas > 1 && !flow.has_fold(along)
     {
         let [m, n, k] = spec.schedule.cluster;
         let mut shared = [1; 3];
-        if folds_along(flow, along) {
+        if flow.has_fold(along) {
             shared[along] = m * n * k;
         }
         let [of_m, of_n, of_k] = shared;
@@ -369,7 +368,7 @@ fn ctas(spec: &Spec, chooser: &mut Chooser<'_>, flow: &Flow, along: usize) -> Op
         chooser.violate("cluster", message);
         return None;
     }
-    if ctas > 1 && folds_along(flow, 1 - along) {
+    if ctas > 1 && flow.has_fold(1 - along) {
         let names = spec.problem.modes();
         let name = |at: usize| names.get(at).map_or("", String::as_str);
         let (this, other) = (name(along), name(1 - along));

@@ -19,7 +19,7 @@ use crate::plan::data::values::{Does, Every, Factors, Flow, Node, Staged};
 use crate::plan::instructions::arithmetic::{computed, elements};
 use crate::plan::instructions::choose::Chooser;
 use crate::plan::limits::overlapping_outputs;
-use crate::plan::values::graph::{self, ProductSite};
+use crate::plan::values::graph::{self, Begins, ProductSite};
 use crate::plan::values::{atomics, whole_rows};
 use crate::plan::work_tiles::COLUMNS;
 use crate::spec::keys::model::{Operand, Role, Spec};
@@ -49,7 +49,7 @@ pub(super) fn flow(spec: &Spec) -> Option<Flow> {
         factors: Factors { a, b },
         planes: computes.planes.as_ref(),
     };
-    Some(graph::of(formula, behind, modes, Some(product)))
+    Some(graph::of(formula, behind, modes, Begins::Product(product)))
 }
 
 /// Plans how the epilogue's operands come to registers, how its results leave them, and the code of

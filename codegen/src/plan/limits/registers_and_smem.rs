@@ -366,7 +366,7 @@ fn live_registers(plan: &Plan, flow: &Flow) -> i64 {
     let once: i64 = passes.once.iter().flatten().map(|at| held(*at)).sum();
     let of_pass = |pass: &Pass| {
         let so_far = pass.made.iter().map(|at| match flow.nodes[*at].does {
-            Does::Fold(from, number) => {
+            Does::Fold(from, number) if passes.carries(flow, &flow.nodes[*at]) => {
                 let fold = &flow.folds[number];
                 let few = fold.spread.count * flow.together(fold.over);
                 (held(from) * few / plan.cta_tile[fold.over].max(1)).max(1)

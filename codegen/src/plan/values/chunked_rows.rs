@@ -1,18 +1,19 @@
 //! Passes: how a kernel goes along a mode that it folds and no tile holds whole.
 //!
-//! The tile is a chunk of that mode. A fold goes on from chunk to chunk and is known behind the
-//! pass that makes it; what needs its result along the mode comes in a later pass, which makes all
-//! of it again that it needs, from the loads on. Folds that wait for the same ones share a pass.
-//! What is loaded again is the same: outputs overlap no other operand.
+//! The tile is a chunk of that mode. A fold along it goes on from chunk to chunk and is known
+//! behind the pass that makes it; what needs its result along the mode comes in a later pass, which
+//! makes all of it again that it needs, from the loads on. Folds that wait for the same ones share
+//! a pass. What is loaded again is the same: outputs overlap no other operand. A fold along the
+//! tile's other mode, which a tile holds whole, is a step like any other.
 
-use crate::plan::data::values::{Does, Flow, Order, Pass, Passes};
+use crate::plan::data::values::{Flow, Order, Pass, Passes};
 
-/// The passes of a flow whose folds are along that mode alone; every other one goes back from the
-/// end where they alternate.
+/// The passes of a flow along that mode; every other one goes back from the end where they
+/// alternate.
 pub(in crate::plan) fn of(flow: &Flow, over: usize, alternate: bool) -> Passes {
     let nodes = &flow.nodes;
     let all = 0..nodes.len();
-    let is_fold = |at: usize| matches!(nodes[at].does, Does::Fold(..));
+    let is_fold = |at: usize| flow.is_fold(&nodes[at], over);
     // The passes that must be over before a node is known.
     let mut known: Vec<usize> = Vec::new();
     for at in all.clone() {

@@ -32,13 +32,25 @@ pub(in crate::plan) struct ProductSite<'f> {
     pub planes: Option<&'f Planes>,
 }
 
+/// What a graph begins with.
+pub(in crate::plan) enum Begins<'f> {
+    /// What is loaded; whether folds go along the tile's second mode first, for passes along it.
+    Loads { second_first: bool },
+    /// The sums of a product.
+    Product(ProductSite<'f>),
+}
+
 /// The nodes of those statements, over a tile of two modes.
 pub(in crate::plan) fn of<'f>(
     formula: &'f Formula,
     statements: impl IntoIterator<Item = &'f Statement>,
     modes: [Option<ModeId>; 2],
-    product: Option<ProductSite<'f>>,
+    begins: Begins<'f>,
 ) -> Flow {
+    let (product, second_first) = match begins {
+        Begins::Loads { second_first } => (None, second_first),
+        Begins::Product(product) => (Some(product), false),
+    };
     let planes = product.as_ref().and_then(|product| product.planes);
     let plane = planes.and_then(|planes| formula.mode(&planes.mode));
     let mut growing = Growing {
@@ -48,6 +60,7 @@ pub(in crate::plan) fn of<'f>(
         sum: product.map(|product| (product.sum.clone(), product.factors)),
         plane: plane.map(|mode| (mode, 0)),
         planes: planes.map_or(1, |planes| planes.count),
+        second_first,
         flow: Flow::default(),
         known: HashMap::new(),
     };
@@ -73,6 +86,8 @@ struct Growing<'f> {
     plane: Option<(ModeId, i64)>,
     /// How many there are.
     planes: i64,
+    /// Whether folds go along the tile's second mode first.
+    second_first: bool,
     flow: Flow,
     /// Nodes by what they are of, and the plane.
     known: HashMap<(Source, i64), usize>,

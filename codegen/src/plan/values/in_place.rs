@@ -66,6 +66,12 @@ fn misfit_of_formula(plan: &Plan, output: &Operand, input: &Operand) -> Option<S
     if others.any(|other| other.name != output.name) {
         return Some("another output lies over as well".to_string());
     }
+    if input.packed {
+        return Some(format!(
+            "is packed, in an order that {} does not lie in: write its strides",
+            output.name
+        ));
+    }
     if !lie_alike(output, input) {
         return Some(format!(
             "has layout {}, not {}: both need the same constant strides",

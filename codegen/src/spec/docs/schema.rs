@@ -132,6 +132,11 @@ fn record(kind: Kind, shape: &Shape, operand: Option<&OperandShape>) -> Value {
     })
 }
 
+/// A layout of any modes; strides are left out where nothing lies between elements.
+fn any_layout_pattern() -> String {
+    format!("^\\(.*\\)(:(\\(.*\\)|{PACKED}))?$")
+}
+
 fn property(key: &Key, shape: &Shape, operand: Option<&OperandShape>) -> Value {
     let mut value = plain(key.kind, shape, operand);
     if key.auto {
@@ -148,7 +153,7 @@ fn plain(kind: Kind, shape: &Shape, operand: Option<&OperandShape>) -> Value {
     }
     match kind {
         Kind::Kernel if any => json!({ "type": "string", "pattern": IDENTIFIER }),
-        Kind::Layout if any => json!({ "type": "string", "pattern": "^\\(.*\\):\\(.*\\)$" }),
+        Kind::Layout if any => json!({ "type": "string", "pattern": any_layout_pattern() }),
         Kind::Tile if any => json!({ "anyOf": [
             { "type": "string", "pattern": "^\\( *[0-9]+ *(, *[0-9]+ *)*\\)$" },
             { "type": "object", "additionalProperties": { "type": "integer", "minimum": 1 } },

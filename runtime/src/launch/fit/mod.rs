@@ -173,10 +173,35 @@ fn bound_operands(
                 }
                 operands.push(extents);
             }
-            Err(refusal) => refusals.push(in_place(kernel, operand, refusal)),
+            Err(refusal) => {
+                let refusal = by_rows(kernel, operand, refusal);
+                refusals.push(in_place(kernel, operand, refusal));
+            }
         }
     }
     operands
+}
+
+/// A refusal of the order of a factor that has kernels for one alone.
+fn by_rows(kernel: &Kernel, operand: &Operand, refusal: Refusal) -> Refusal {
+    match refusal {
+        Refusal::Layout {
+            operand: name,
+            layout,
+            given,
+            ..
+        } if kernel.is_of_tensor_cores(operand) => Refusal::Layout {
+            way_out: format!(
+                ": give a copy in that order, with rows of whole 16 bytes: products of {} have \
+                 kernels for no other",
+                operand.dtype
+            ),
+            operand: name,
+            layout,
+            given,
+        },
+        other => other,
+    }
 }
 
 /// A refusal of strides that are not positive: no spec takes them of an operand that an output lies

@@ -60,7 +60,8 @@ fn padded(kernel: &Kernel, expr: &Condition, env: &Env) -> Option<String> {
         let pads = pads.flatten().or_else(next)?;
         let pads = pads.iter().map(|(name, to)| format!("{name} to {to}"));
         let pads = pads.collect::<Vec<_>>().join(" and with it ");
-        let any = operand.and_then(|operand| {
+        let any = operand.filter(|operand| !kernel.is_of_tensor_cores(operand));
+        let any = any.and_then(|operand| {
             let layout = any_strides(kernel, operand)?;
             let alike = lies_over(kernel, operand);
             let mut params = kernel.launches.iter().flat_map(|launch| &launch.params);
@@ -76,8 +77,13 @@ fn padded(kernel: &Kernel, expr: &Condition, env: &Env) -> Option<String> {
                 ", of a spec with any strides, `{layout}`{alike}{threads}"
             ))
         });
-        let any = any.unwrap_or_default();
-        return Some(format!("pad {pads}, or {BUILD}{any}"));
+        return Some(match (any, operand) {
+            (None, Some(operand)) if kernel.is_of_tensor_cores(operand) => format!(
+                "pad {pads}: products of {} have kernels for rows of whole 16 bytes alone",
+                operand.dtype
+            ),
+            (any, _) => format!("pad {pads}, or {BUILD}{}", any.unwrap_or_default()),
+        });
     }
     let next = next_multiple(env.get(known)?, multiple)?;
     let named = all_strided_by(kernel, name);

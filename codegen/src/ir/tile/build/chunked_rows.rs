@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::ir::tile::build::tiles::Tiles;
 use crate::ir::tile::build::values::{Edge, FlowTiles};
 use crate::ir::tile::{Bounds, FoldId, Op, Slice, WHOLE};
-use crate::plan::data::values::{Does, Flow, Pass, Passes};
+use crate::plan::data::values::{Does, Flow, Node, Pass, Passes};
 use crate::plan::instructions::arithmetic::computed;
 use crate::plan::instructions::casts::fill;
 
@@ -35,7 +35,9 @@ impl Passing<'_, '_> {
                 continue;
             };
             for at in &pass.made {
-                if let Does::Fold(_, fold) = self.flow.nodes[*at].does {
+                let node = &self.flow.nodes[*at];
+                if let (Does::Fold(_, fold), true) = (&node.does, self.carries(node)) {
+                    let fold = *fold;
                     let plan = &self.flow.folds[fold].how;
                     ops.push(Op::Map {
                         to: self.held.so_far(fold)?,
@@ -67,13 +69,16 @@ impl Passing<'_, '_> {
             let node = &self.flow.nodes[*at];
             match &node.does {
                 Does::Map(_, from) => ops.push(self.held.map(*at, from, way, WHOLE)?),
-                Does::Fold(_, number) => ops.push(Op::Fold {
+                Does::Fold(_, number) if self.carries(node) => ops.push(Op::Fold {
                     to: self.held.view(*at, way),
                     from: self.held.so_far(*number)?,
                     by: FoldId(*number),
                     bounds: Bounds::Inside,
                     share: WHOLE,
                 }),
+                Does::Fold(from, number) => {
+                    ops.push(self.held.fold((*at, *from, *number), (way, bounds, WHOLE)));
+                }
                 Does::Load(_) | Does::Product(..) | Does::Carried(..) => {}
             }
             if let Some(name) = &node.stored {
@@ -120,6 +125,9 @@ impl Passing<'_, '_> {
                 }
                 Does::Load(_) | Does::Product(..) | Does::Carried(..) => {}
                 Does::Map(_, from) => ops.push(self.held.map(*at, from, way, share)?),
+                Does::Fold(from, number) if !self.carries(node(at)) => {
+                    ops.push(self.held.fold((*at, *from, *number), (way, bounds, share)));
+                }
                 Does::Fold(from, number) => ops.push(Op::Accumulate {
                     to: self.held.so_far(*number)?,
                     from: self.held.view(*from, way),
@@ -133,6 +141,11 @@ impl Passing<'_, '_> {
             }
         }
         Ok(ops)
+    }
+
+    /// Whether a node is a fold whose values so far go from chunk to chunk.
+    fn carries(&self, node: &Node) -> bool {
+        self.passes.carries(self.flow, node)
     }
 
     /// Adds up what a pass combines with elements that each chunk has of its own.

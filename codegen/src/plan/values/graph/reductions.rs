@@ -43,7 +43,11 @@ impl Growing<'_> {
                 self.push(name("body"), keeps, dtype, (does, Every::WorkTile))
             }
         };
-        for mode in modes {
+        let mut along: Vec<&ModeId> = modes.iter().collect();
+        if self.second_first {
+            along.sort_by_key(|mode| self.modes[1] != Some(**mode));
+        }
+        for mode in along {
             let Some(over) = self.modes.iter().position(|one| *one == Some(*mode)) else {
                 continue;
             };

@@ -80,24 +80,7 @@ impl<'p> FlowTiles<'p> {
             held.push([vectors, elements]);
         }
         let ahead = trips::ahead(tiles, flow)?;
-        let mut so_far = BTreeMap::new();
-        for node in flow.nodes.iter().filter(|_| flow.passes.is_some()) {
-            if let Does::Fold(from, number) = node.does {
-                let accumulators = Node {
-                    name: format!("acc_{number}"),
-                    keeps: flow.nodes[from].keeps,
-                    ..node.clone()
-                };
-                let tv = whole.kept(accumulators.keeps);
-                let over = flow.folds[number].over;
-                // A vector's worth: the others of a chunk are folded into these.
-                let few = tv.first(over, flow.together(over));
-                let (tv, extent) = few.map_or((tv, None), |(tv, extent)| (tv, Some(extent)));
-                let extent = extent.map(|extent| (over, extent));
-                let tile = register(tiles, &accumulators, (Edge::Vectors, &tv), extent)?;
-                so_far.insert(number, tile);
-            }
-        }
+        let so_far = so_far(tiles, flow, &whole)?;
         let mut folded = BTreeMap::new();
         for node in &flow.nodes {
             let (Some(number), Some((_, step))) = (node.combined, moved(plan, node)) else {
@@ -220,7 +203,7 @@ impl<'p> FlowTiles<'p> {
     }
 
     /// Folds a share of a node into another, by the fold of that number.
-    fn fold(
+    pub fn fold(
         &self,
         (to, from, number): (usize, usize, usize),
         (way, bounds, share): (Edge, Bounds, Slice),
@@ -352,6 +335,33 @@ impl<'p> FlowTiles<'p> {
             share,
         })
     }
+}
+
+/// What each fold has of the chunks so far that goes on from chunk to chunk, by its number.
+fn so_far(tiles: &mut Tiles<'_>, flow: &Flow, whole: &Part<2>) -> Result<BTreeMap<usize, TileId>> {
+    let mut so_far = BTreeMap::new();
+    let carried = |node: &&Node| {
+        let passes = flow.passes.as_ref();
+        passes.is_some_and(|passes| passes.carries(flow, node))
+    };
+    for node in flow.nodes.iter().filter(carried) {
+        if let Does::Fold(from, number) = node.does {
+            let accumulators = Node {
+                name: format!("acc_{number}"),
+                keeps: flow.nodes[from].keeps,
+                ..node.clone()
+            };
+            let tv = whole.kept(accumulators.keeps);
+            let over = flow.folds[number].over;
+            // A vector's worth: the others of a chunk are folded into these.
+            let few = tv.first(over, flow.together(over));
+            let (tv, extent) = few.map_or((tv, None), |(tv, extent)| (tv, Some(extent)));
+            let extent = extent.map(|extent| (over, extent));
+            let tile = register(tiles, &accumulators, (Edge::Vectors, &tv), extent)?;
+            so_far.insert(number, tile);
+        }
+    }
+    Ok(so_far)
 }
 
 /// Registers of a node's tile, whose extent along one coordinate may be another than its mode's.

@@ -141,7 +141,7 @@ pub enum Error {
     #[error("layout algebra: {0}")]
     Algebra(#[from] tilewright_layout::Error),
     /// A file could not be read or written.
-    #[error("{path}: {source}")]
+    #[error("{path}: {}", not_done(source))]
     Io {
         /// The file.
         path: String,
@@ -251,4 +251,16 @@ pub(crate) fn hidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
         || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+/// Why a file could not be read or written.
+fn not_done(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            "there is no file or folder of this name: name another one, or write a spec with \
+             `tilewright init`"
+                .to_owned()
+        }
+        _ => error.to_string(),
+    }
 }

@@ -75,7 +75,8 @@ pub fn markdown() -> String {
         let _ = writeln!(out, "| `{call}` | {} | {} |", row.doc, error(&row.f32));
     }
     out += "\nErrors are what a kernel may add to the rounding of its arguments: `u` is 2^-24, `r` \
-            the result, `x` the argument. They are relative unless a number stands alone.\n";
+            the result, `x` the argument. They are relative unless a number stands alone; \
+            what `exp` gives below 2^-126 may come out as 0, and so what is made of it.\n";
     out += "\n## Derived functions\n\n| function | is | |\n|---|---|---|\n";
     for row in DERIVED {
         let parameters = row.parameters.join(", ");

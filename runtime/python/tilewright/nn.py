@@ -69,7 +69,10 @@ def _function(bundle: Bundle, linear: Any, word: Optional[str]) -> _Roles:
     for kernel in bundle.functions(word):
         roles = _roles(kernel)
         if roles is None:
-            others.append(f"{kernel.spec} is no product of x[m,k] with w[n,k]")
+            others.append(
+                f"{kernel.spec} is not a product of x[m,k] with w[n,k], with or without a bias, "
+                "and nothing else"
+            )
             continue
         types = {name for name in _types(roles).values()}
         if types != {dtype}:

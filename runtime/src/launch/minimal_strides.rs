@@ -43,22 +43,14 @@ pub fn spaced(kernel: &Kernel, extents: &Problem, spacing: i64) -> Problem {
 }
 
 /// The problem with strides for the operands that have none there: those of elements without gaps,
-/// in the order of the kernel's layout, the last axis innermost where that leaves it open.
+/// in the order of the kernel's layout, the last axis innermost where that leaves it open. A name
+/// that another operand's strides give another value is refused by the fit.
 pub fn without_gaps(kernel: &Kernel, given: &Problem) -> Problem {
     let mut problem = given.clone();
     // What is wrong with the extents is said by the fit.
     let mut env = problem.env(kernel, &mut Vec::new());
-    let operands = || kernel.semantics.operands.iter();
-    for operand in operands() {
-        let known = given.strides(&operand.name).map(<[i64]>::to_vec);
-        bind_open(
-            &operand.layout,
-            &mut known.unwrap_or_default(),
-            &mut env,
-            |_, _, s| s,
-        );
-    }
-    for operand in operands().filter(|one| given.strides(&one.name).is_none()) {
+    let operands = kernel.semantics.operands.iter();
+    for operand in operands.filter(|one| given.strides(&one.name).is_none()) {
         let open = Open::of(&operand.layout, &env);
         let order: Vec<usize> = (0..operand.layout.rank()).rev().collect();
         let mut strides = open.strides(&order, 1, |least| least);

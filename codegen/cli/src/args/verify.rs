@@ -8,7 +8,8 @@ use clap::{Args, ValueEnum, ValueHint};
 /// normal values stand in the place of others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Inputs {
-    /// Small integers, which must give exact results, in one problem; normal values in the next
+    /// Small integers, which must give exact results, in one problem; normal values in the next,
+    /// of kernels that fold by max, min or argmax ends every other time
     Mixed,
     /// Small integers
     Integers,
@@ -25,7 +26,10 @@ pub enum Inputs {
     /// Of products: normal values with NaN, infinities, the largest and the smallest numbers in
     /// some rows; of other kernels normal values
     Special,
-    /// All of these in turn; of other kernels than products integers and normal values
+    /// Of what is folded by max, min or argmax: normal values, the last of some rows the largest or
+    /// the smallest; of other kernels normal values
+    Ends,
+    /// All of these in turn; of other kernels than products integers, normal values and ends
     All,
     /// One factor numbers its elements, the other selects them: a wrong result names the element
     Indices,

@@ -245,6 +245,7 @@ fn inputs(args: &args::verify::Verify) -> Result<Inputs, Failure> {
         Asked::Cancelling => Inputs::Random(Data::Cancelling),
         Asked::Wide => Inputs::Random(Data::Wide),
         Asked::Special => Inputs::Random(Data::Special),
+        Asked::Ends => Inputs::Random(Data::Ends),
         Asked::Indices if args.capture.is_some() => {
             return Err(Failure::could_not_run(
                 "indices take several launches a problem, of which a capture has one: choose \

@@ -352,6 +352,19 @@ fn takes(
 /// CTAs that share a tile.
 fn ctas(spec: &Spec, chooser: &mut Chooser<'_>, flow: &Flow, along: usize) -> Option<i64> {
     let ctas = spec.schedule.cluster[along];
+    let several: i64 = spec.schedule.cluster.iter().product();
+    if several > 1 && flow.has_fold(along) && flow.has_fold(1 - along) {
+        let names = spec.problem.modes();
+        let name = |at: usize| names.get(at).map_or("", String::as_str);
+        let (this, other) = (name(along), name(1 - along));
+        let [m, n, k] = spec.schedule.cluster;
+        let message = format!(
+            "cluster ({m},{n},{k}): CTAs share a tile of one folded mode, {other} is folded beside \
+             {this}: use (1,1,1), fold along {other} in a kernel before, or give both one mode"
+        );
+        chooser.violate("cluster", message);
+        return None;
+    }
     if spec.schedule.cluster[1 - along] * spec.schedule.cluster[2] != 1
         || ctas > 1 && !flow.has_fold(along)
     {
@@ -364,18 +377,6 @@ fn ctas(spec: &Spec, chooser: &mut Chooser<'_>, flow: &Flow, along: usize) -> Op
         let message = format!(
             "cluster ({m},{n},{k}): CTAs share a tile along the mode that is folded and contiguous \
              alone: use ({of_m},{of_n},{of_k})"
-        );
-        chooser.violate("cluster", message);
-        return None;
-    }
-    if ctas > 1 && flow.has_fold(1 - along) {
-        let names = spec.problem.modes();
-        let name = |at: usize| names.get(at).map_or("", String::as_str);
-        let (this, other) = (name(along), name(1 - along));
-        let [m, n, k] = spec.schedule.cluster;
-        let message = format!(
-            "cluster ({m},{n},{k}): CTAs share a tile of one folded mode, {other} is folded beside \
-             {this}: use (1,1,1), fold along {other} in a kernel before, or give both one mode"
         );
         chooser.violate("cluster", message);
         return None;

@@ -94,9 +94,14 @@ fn other_types(spec: &Spec, chooser: &Chooser<'_>, both: [&Operand; 2]) -> Strin
         true => "layouts contiguous along k, or ",
         false => "",
     };
+    // Who has named a schedule whose MMAs read registers has no others there.
+    let given = matches!(spec.schedule.pipeline.schedule, Auto::Given(_));
+    if given && !chooser.smem_widths(types).is_empty() {
+        return format!("{layouts}pipeline.schedule cooperative, or leave it out");
+    }
     let mut pairs = chooser.mma_types(spec.problem.accumulator, [false; 2]);
     for pair in chooser.mma_types(spec.problem.accumulator, [true; 2]) {
-        if !pairs.contains(&pair) {
+        if !given && !pairs.contains(&pair) {
             pairs.push(pair);
         }
     }

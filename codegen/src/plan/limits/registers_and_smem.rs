@@ -42,14 +42,17 @@ pub(in crate::plan) fn check_smem(chooser: &mut Chooser<'_>, plan: &Plan) {
         });
         // Stages of which one alone fits leave none to load into.
         let fitting = allowed.saturating_sub(fixed) / each;
-        let way_out = match fitting < plan.stages.min(2) {
+        let way_out = match plan.stages == 0 || fitting < plan.stages.min(2) {
             true => format!("use a smaller cta_tile{past_smem}"),
             false => format!("use at most {fitting} stages{past_smem}"),
         };
-        let noun = if plan.stages == 1 { "stage" } else { "stages" };
+        let stages = match plan.stages {
+            0 => "what threads hand on of".to_owned(),
+            1 => "1 stage of".to_owned(),
+            stages => format!("{stages} stages of"),
+        };
         let message = format!(
-            "{} {noun} of cta_tile {} need {all} bytes of smem; {} allows {allowed}: {way_out}",
-            plan.stages,
+            "{stages} cta_tile {} need {all} bytes of smem; {} allows {allowed}: {way_out}",
             tile.join("x"),
             plan.arch
         );

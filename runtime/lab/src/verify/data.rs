@@ -20,10 +20,13 @@ pub enum Data {
     /// Normal values, and in some rows NaN of any payload, infinities, the largest and the smallest
     /// numbers.
     Special,
+    /// Normal values; of what is folded by order the last element of some rows is the largest or
+    /// the smallest.
+    Ends,
 }
 
 impl Data {
-    /// Every kind.
+    /// Every kind that products have.
     pub const ALL: [Data; 6] = [
         Data::Integers,
         Data::Normals,
@@ -42,12 +45,14 @@ impl Data {
             Data::Cancelling => "cancelling",
             Data::Wide => "wide",
             Data::Special => "special",
+            Data::Ends => "ends",
         }
     }
 
     /// The kind spelled `text`.
     pub fn from_text(text: &str) -> Option<Data> {
-        Data::ALL.into_iter().find(|data| data.text() == text)
+        let mut all = Data::ALL.into_iter().chain([Data::Ends]);
+        all.find(|data| data.text() == text)
     }
 
     /// Whether sums may leave the range of their type.

@@ -4,6 +4,7 @@ use tilewright_bundle::{Kernel, Role};
 
 use super::data::Data;
 use super::elements::{elements_bytes, is_short, random_codes, random_elements};
+use super::extremes;
 use super::formula::{Dense, FormulaReference};
 use super::numbers::encode;
 use super::tables::{Table, is_written_in_part};
@@ -18,6 +19,7 @@ pub(crate) fn held(asked: Option<Data>, kernel: &Kernel) -> Option<Data> {
     let is_product = kernel.product().is_some();
     match asked {
         None => (!is_product).then_some(Data::Integers),
+        Some(Data::Ends) if !extremes::are_in(kernel) => Some(Data::Normals),
         Some(data) if is_product => Some(data),
         Some(data) => Some(of_formula(data, kernel)),
     }
@@ -29,6 +31,8 @@ fn of_formula(asked: Data, kernel: &Kernel) -> Data {
     let is_any = operands.any(|operand| is_short(operand.dtype));
     match asked {
         _ if kernel.copied().is_some() => asked,
+        Data::Ends => Data::Ends,
+        Data::Special if !is_any && extremes::are_in(kernel) => Data::Ends,
         Data::Integers => Data::Integers,
         Data::Wide | Data::Special if is_any => asked,
         Data::Normals | Data::OneSigned | Data::Cancelling | Data::Wide | Data::Special => {
@@ -84,6 +88,7 @@ impl FormulaReference<'_> {
             if moved {
                 return Ok(Some(random_codes(operand.dtype, count, seed)));
             }
+            let wanted = data;
             let data = match data {
                 Data::Integers => Data::Integers,
                 Data::Wide | Data::Special if is_short(operand.dtype) => {
@@ -91,7 +96,17 @@ impl FormulaReference<'_> {
                 }
                 _ => Data::Normals,
             };
-            random_elements(operand.dtype, data, count, seed).map(|(bytes, _)| Some(bytes))
+            let (bytes, mut values) = random_elements(operand.dtype, data, count, seed)?;
+            let form = self.kernel.form();
+            let form = form.filter(|_| wanted == Data::Ends && !is_short(operand.dtype));
+            let ends = form.is_some_and(|form| {
+                let of = (self.formula, form);
+                extremes::place(of, (at, extents.shape()), &mut values, seed)
+            });
+            match ends {
+                true => encode(operand.dtype, &values).map(Some),
+                false => Ok(Some(bytes)),
+            }
         });
         drawn.collect()
     }

@@ -20,6 +20,7 @@ mod tables;
 mod rows;
 
 mod elements;
+mod extremes;
 
 mod placement;
 
@@ -100,7 +101,8 @@ use tilewright_runtime::cuda::BlasLt;
 /// What the inputs of a gemm hold. Those of a copy hold random bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Inputs {
-    /// Integers in one problem, normals in the next.
+    /// Integers in one problem, normals in the next; of a kernel that folds by order some rows of
+    /// every other one of these end with the answer.
     #[default]
     Mixed,
     /// Every kind of random numbers in turn.
@@ -116,7 +118,7 @@ impl Inputs {
     /// Kinds that take turns.
     const fn turns(self) -> &'static [Data] {
         match self {
-            Inputs::Mixed => &[Data::Integers, Data::Normals],
+            Inputs::Mixed => &[Data::Integers, Data::Normals, Data::Integers, Data::Ends],
             Inputs::All => &Data::ALL,
             Inputs::Random(_) | Inputs::Indices => &[],
         }

@@ -101,6 +101,42 @@ fn padded(kernel: &Kernel, expr: &Condition, env: &Env) -> Option<String> {
     ))
 }
 
+/// That passes would do for a mode that is folded, where they would: they go along one mode, the
+/// tile's second where two are folded, and no cluster goes along any.
+fn in_passes(kernel: &Kernel, mode: &str) -> String {
+    let bounded = |folded: &&str| {
+        let assumed = kernel.assumptions.iter().filter_map(|one| match one {
+            Assumption::Expr { expr, .. } => expr.text().split_once(" <= "),
+            _ => None,
+        });
+        assumed.into_iter().any(|(name, _)| name == *folded)
+    };
+    let folded = kernel.folded();
+    let has_passes = !folded.iter().all(|one| bounded(&one));
+    let cluster = kernel
+        .launches
+        .iter()
+        .any(|launch| launch.cluster.is_some());
+    // The tile's second mode is the later one of operands that have both.
+    let axis = |name: &str| {
+        let mut operands = kernel.semantics.operands.iter();
+        operands.find_map(|operand| {
+            let mut axes = operand.layout.shape.iter();
+            let has_all = folded.iter().all(|one| {
+                let mut axes = operand.layout.shape.iter();
+                axes.any(|axis| axis.text() == *one)
+            });
+            has_all.then(|| axes.position(|axis| axis.text() == name))?
+        })
+    };
+    let last = folded.iter().all(|other| axis(other) <= axis(mode));
+    match (has_passes, cluster, last) {
+        (true, ..) | (_, _, false) => String::new(),
+        (_, true, _) => " or with `scheduler: { passes: many }` and no cluster".to_owned(),
+        (_, false, _) => " or with `scheduler: { passes: many }`".to_owned(),
+    }
+}
+
 fn longer(kernel: &Kernel, expr: &Condition) -> Option<String> {
     let (mode, most) = expr.text().split_once(" <= ")?;
     most.parse::<i64>().ok()?;
@@ -108,8 +144,8 @@ fn longer(kernel: &Kernel, expr: &Condition) -> Option<String> {
     let rows = matches!(kernel.form(), Some(Form::Rows(_)));
     is_extent.then(|| match rows {
         true => format!(
-            "{BUILD}, of a spec with a longer cta_tile along {mode} or with `scheduler: {{ \
-             passes: many }}`"
+            "{BUILD}, of a spec with a longer cta_tile along {mode}{}",
+            in_passes(kernel, mode)
         ),
         // A product's tile is its instruction's columns at most, and knows no passes.
         false => format!(

@@ -74,6 +74,8 @@ pub const TEMPLATES: &[(&str, &str)] = templates![
     "sync/mbarrier_arrive_remote.tera",
     "sync/mbarrier_wait.tera",
     "sync/partial_add.tera",
+    "sync/partial_add_cluster.tera",
+    "sync/partial_keep.tera",
     "sync/partial_store.tera",
     "sync/prefetch_tensormap.tera",
     "sync/store_remote.tera",

@@ -476,7 +476,9 @@ impl Pen {
 
     /// Who computes which tile when, in a kernel with a producer.
     fn persistent(&mut self) {
-        let clusters = ["(2,1,1)", "(1,2,1)", "(2,2,1)", "(4,1,1)", "(1,1,1)"];
+        let clusters = [
+            "(2,1,1)", "(1,2,1)", "(2,2,1)", "(4,1,1)", "(1,1,1)", "(1,1,2)", "(1,1,5)",
+        ];
         let keys: [(u32, &str, &[&str]); 6] = [
             (60, "pipeline.schedule", &["cooperative", "pingpong"]),
             (70, "scheduler.raster", &RASTERS),

@@ -103,6 +103,7 @@ fn of_place(plan: &Plan, place: &Place) -> Vec<Region> {
         Holds::Empty(pipe) if ahead(pipe) => barriers("empty, of what is loaded ahead,"),
         Holds::Empty(_) => barriers("empty"),
         Holds::Turns => barriers("turn"),
+        Holds::Partials => whole(Use::Scratch, "partial sums".to_owned()),
         Holds::Fold(number) => whole(Use::Scratch, format!("values of fold {number}")),
         Holds::Sums(number) => {
             let output = plan.combinings().nth(number);

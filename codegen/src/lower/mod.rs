@@ -64,6 +64,8 @@ struct Lowering<'p> {
     role_state: Option<RoleState>,
     /// The part of an output tile that is being made, where tiles are cut along k.
     part: Option<Part<Expr>>,
+    /// How many parts that tile has, where a cluster makes them.
+    parts_of_tile: Option<Expr>,
     /// The CTA whose partial sums are being added.
     giver: Option<Expr>,
     /// Registers of values on their way.
@@ -87,6 +89,7 @@ impl<'p> Lowering<'p> {
             fragments: BTreeMap::new(),
             role_state: None,
             part: None,
+            parts_of_tile: None,
             giver: None,
             temps: threads::element::Temps::default(),
             team: None,

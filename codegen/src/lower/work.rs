@@ -6,21 +6,23 @@
 mod device;
 mod stream_k;
 mod partials;
+mod cluster_parts;
 
 use crate::error::Result;
 use crate::ir::thread::expr::{add, int, min, mul, sub};
 use crate::ir::thread::program::{Expr, IntType, Stmt};
 use crate::ir::tile::{Op, Team};
 use crate::lower::{Lowering, bug};
-use crate::plan::work_tiles::{Coords, Sizes};
+use crate::plan::work_tiles::{Coords, Sizes, Source};
 
 impl Lowering<'_> {
     /// The loop over the CTA's work tiles, or over those of one member of a team.
     pub(super) fn for_each_work_tile(&mut self, body: &[Op]) -> Result<Vec<Stmt>> {
-        match (self.kernel.work.cluster, self.kernel.work.spans()) {
+        match (self.kernel.work.cluster, self.kernel.work.source) {
             (None, _) => self.own_tile(body),
-            (Some(_), Some(rule)) => self.for_each_part(rule, body),
-            (Some(_), None) => self.for_each_output_tile(body),
+            (Some(_), Source::Spans(rule)) => self.for_each_part(rule, body),
+            (Some(_), Source::Parts(rule)) => self.part_of_cluster(rule, body),
+            (Some(_), Source::Grid | Source::Strided) => self.for_each_output_tile(body),
         }
     }
 

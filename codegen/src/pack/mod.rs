@@ -236,7 +236,7 @@ fn launch(plan: &Plan, program: &Program) -> std::result::Result<LaunchAbi, Stri
         params: Param::pack(params),
         grid: [plan.work.grid(), 1.into(), 1.into()],
         block: [plan.cta_threads(), 1, 1],
-        cluster: match plan.work.cluster().size().max(plan.work.shared_by) {
+        cluster: match plan.work.launched_together() {
             1 => None,
             ctas => Some([ctas, 1, 1]),
         },

@@ -96,6 +96,30 @@ fn check_packed(plan: &Plan, copy: &BoxCopy) -> std::result::Result<(), String> 
     Ok(())
 }
 
+/// Bytes that a box's place in shared memory is a multiple of (PTX ISA, cp.async.bulk.tensor).
+const BOX_ALIGN: i64 = 128;
+
+/// A pattern is eight rows of its width and follows the address (PTX ISA, swizzling modes): a tile
+/// begins with one, boxes anywhere that copies may.
+fn check_starts(copy: &BoxCopy, start: i64) -> std::result::Result<(), String> {
+    let pattern = 8 * i64::from(copy.swizzle_bytes);
+    if start % pattern != 0 {
+        return Err(format!(
+            "the tile starts at byte {start}, no multiple of {pattern}"
+        ));
+    }
+    for place in copy.all_places() {
+        let first = place.offset_bytes + start;
+        if first % BOX_ALIGN != 0 {
+            return Err(format!(
+                "the box at ({},{}) starts at byte {first}, no multiple of {BOX_ALIGN}",
+                place.coord[0], place.coord[1]
+            ));
+        }
+    }
+    Ok(())
+}
+
 fn check_copy(plan: &Plan, copy: &BoxCopy) -> std::result::Result<u64, String> {
     let tile = plan
         .smem_tile(&copy.operand)
@@ -112,20 +136,12 @@ fn check_copy(plan: &Plan, copy: &BoxCopy) -> std::result::Result<u64, String> {
         ));
     }
     let bytes = i64::from(copy.dtype.bytes());
-    // A pattern is eight rows of its width (PTX ISA, swizzling modes).
-    let pattern = 8 * i64::from(copy.swizzle_bytes);
+    check_starts(copy, i64::from(tile.offset_bytes))?;
     let mut seen = vec![false; (extents[0] * extents[1]) as usize];
     for place in copy.all_places() {
         let [row, _] = copy.row_and_plane(place);
         if row + copy.box_extents[0] > rows {
             return Err(format!("the box at row {row} of a plane ends behind it"));
-        }
-        let first = place.offset_bytes + i64::from(tile.offset_bytes);
-        if first % pattern != 0 {
-            return Err(format!(
-                "the box at ({},{}) starts at byte {first}, no multiple of {pattern}",
-                place.coord[0], place.coord[1]
-            ));
         }
         for row in 0..copy.box_extents[0] {
             for column in 0..copy.box_extents[1] {

@@ -32,6 +32,7 @@ pub(in crate::certify) fn check(work: &Work) -> Result<u64, String> {
             };
             let clusters: &[i64] = match work.source {
                 Source::Grid => &[sizes.all()],
+                Source::Parts(rule) => &[sizes.all() * i64::from(rule.ctas)],
                 Source::Strided | Source::Spans(_) => &CLUSTERS,
             };
             for clusters in clusters {
@@ -176,6 +177,7 @@ impl Grid<'_> {
 mod tests {
     use super::*;
     use crate::plan::work_tiles::WorkAxis;
+    use crate::plan::work_tiles::parts::PartRule;
     use crate::plan::work_tiles::spans::SpanRule;
     use crate::spec::keys::model::Raster;
 
@@ -203,9 +205,11 @@ mod tests {
         }
     }
 
-    const SOURCES: [Source; 3] = [
+    const SOURCES: [Source; 5] = [
         Source::Grid,
         Source::Strided,
+        Source::Parts(PartRule { ctas: 2 }),
+        Source::Parts(PartRule { ctas: 5 }),
         Source::Spans(SpanRule { alone_from: 2 }),
     ];
     const RASTERS: [Raster; 5] = [
@@ -223,7 +227,7 @@ mod tests {
                 let clusters: &[Option<[u32; 2]>] = match source {
                     Source::Grid => &[None, Some([1, 1]), Some([2, 1]), Some([2, 4])],
                     Source::Strided => &[Some([1, 1]), Some([1, 2]), Some([4, 2])],
-                    Source::Spans(_) => &[Some([1, 1])],
+                    Source::Parts(_) | Source::Spans(_) => &[Some([1, 1])],
                 };
                 for cluster in clusters {
                     let mut work = work(source, raster, *cluster);

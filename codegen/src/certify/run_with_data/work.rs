@@ -62,6 +62,7 @@ impl Tiling<'_> {
         match self.work.source {
             Source::Grid => tiles,
             Source::Strided => 1,
+            Source::Parts(rule) => tiles * i64::from(rule.ctas),
             // The fewest by which most kinds of parts occur.
             Source::Spans(_) => (1..=tiles * steps)
                 .max_by_key(|clusters| (self.kinds(*clusters), Reverse(*clusters)))

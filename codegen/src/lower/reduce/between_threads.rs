@@ -169,7 +169,7 @@ impl Lowering<'_> {
     }
 
     /// All threads of a cluster wait for one another, and see what they have written.
-    fn meet_cluster(&mut self) -> Result<Vec<Stmt>> {
+    pub(in crate::lower) fn meet_cluster(&mut self) -> Result<Vec<Stmt>> {
         let mut out = self.sync((Act::Arrive, Scope::Cluster), [])?;
         out.extend(self.sync((Act::Await, Scope::Cluster), [])?);
         Ok(out)

@@ -51,7 +51,8 @@ impl Lowering<'_> {
             then: first,
             otherwise: Vec::new(),
         }];
-        if self.kernel.work.cluster().size() > 1 {
+        let meets_cluster = self.kernel.work.launched_together() > 1;
+        if meets_cluster {
             out.extend(self.sync((Act::Arrive, Scope::Cluster), [])?);
             out.extend(self.sync((Act::Await, Scope::Cluster), [])?);
         } else {

@@ -18,15 +18,18 @@ use crate::plan::work_tiles::spans::Part;
 /// Registers of a consumer besides accumulators and what it loads.
 const OTHER_REGISTERS: usize = 56;
 /// Accumulators that one instruction moves.
-const VECTOR: usize = 4;
+pub(super) const VECTOR: usize = 4;
 /// Bytes of them.
-const VECTOR_BYTES: i64 = 16;
+pub(super) const VECTOR_BYTES: i64 = 16;
 /// Bytes of a flag.
 const FLAG: i64 = 4;
 
 impl Lowering<'_> {
     /// Writes the accumulators into the CTA's place.
     pub(in crate::lower) fn store_partial(&mut self, acc: TileId) -> Result<Vec<Stmt>> {
+        if self.kernel.work.parts().is_some() {
+            return self.keep_partial(acc);
+        }
         let [cta, _] = self.role()?.cluster.clone();
         let mut out = Vec::new();
         for (number, registers) in self.buffer(acc, 0)?.chunks(VECTOR).enumerate() {
@@ -43,12 +46,19 @@ impl Lowering<'_> {
 
     /// The warpgroup says that its accumulators are there.
     pub(in crate::lower) fn raise_flag(&mut self) -> Result<Vec<Stmt>> {
+        if self.kernel.work.parts().is_some() {
+            return self.give_to_cluster();
+        }
         let [cta, _] = self.role()?.cluster.clone();
         self.turn_flag(Act::RaiseFlag, cta)
     }
 
     /// Waits for the accumulators of the same warpgroup of the CTA that gives them.
     pub(in crate::lower) fn await_flag(&mut self) -> Result<Vec<Stmt>> {
+        // A cluster has met before the first is added.
+        if self.kernel.work.parts().is_some() {
+            return Ok(Vec::new());
+        }
         let flag = self.flag(self.giver()?)?;
         let flag = [("flag", Arg::Address(flag))];
         self.sync((Act::AwaitFlag, Scope::Gpu, Space::Gmem), flag)
@@ -56,6 +66,10 @@ impl Lowering<'_> {
 
     /// The warpgroup has read them: the flag is as the next launch wants it.
     pub(in crate::lower) fn clear_flag(&mut self) -> Result<Vec<Stmt>> {
+        // It meets again when the last is added.
+        if self.kernel.work.parts().is_some() {
+            return Ok(Vec::new());
+        }
         let giver = self.giver()?;
         self.turn_flag(Act::ClearFlag, giver)
     }
@@ -74,6 +88,9 @@ impl Lowering<'_> {
 
     /// The body for each part that continues the tile, in the order of k.
     pub(in crate::lower) fn for_each_partial(&mut self, body: &[Op]) -> Result<Vec<Stmt>> {
+        if self.kernel.work.parts().is_some() {
+            return self.for_each_of_cluster(body);
+        }
         let part = self.this_part()?.clone();
         let [_, ctas] = self.role()?.cluster.clone();
         let scope = self.builder.begin_scope();
@@ -110,6 +127,9 @@ impl Lowering<'_> {
     /// Adds the accumulators that another CTA gives.
     pub(in crate::lower) fn add_partial(&mut self, acc: TileId) -> Result<Vec<Stmt>> {
         let giver = self.giver()?;
+        if self.kernel.work.parts().is_some() {
+            return self.add_of_cluster(acc, giver);
+        }
         let all = self.buffer(acc, 0)?;
         let at_a_time = self.at_a_time(all.len())?;
         let mut out = Vec::new();
@@ -128,7 +148,7 @@ impl Lowering<'_> {
 
     /// Values to be loaded at a time, into registers next to the accumulators: a power of two of
     /// vectors.
-    fn at_a_time(&self, accumulators: usize) -> Result<usize> {
+    pub(super) fn at_a_time(&self, accumulators: usize) -> Result<usize> {
         let [_, registers] = self.roles_of()?.registers;
         let free = (registers as usize).saturating_sub(accumulators + OTHER_REGISTERS);
         let fits = |count: &usize| *count <= free && accumulators.is_multiple_of(*count);
@@ -136,14 +156,20 @@ impl Lowering<'_> {
     }
 
     /// Where the vector of that number is, behind the thread's first.
-    fn vector_at(&self, number: usize) -> Result<i64> {
-        let threads = i64::from(self.roles_of()?.consumers_of_a_tile() * WARPGROUP);
-        Ok(number as i64 * threads * VECTOR_BYTES)
+    pub(super) fn vector_at(&self, number: usize) -> Result<i64> {
+        Ok(number as i64 * self.adding_threads()? * VECTOR_BYTES)
+    }
+
+    /// Threads that hold the sums of a tile.
+    pub(super) fn adding_threads(&self) -> Result<i64> {
+        Ok(i64::from(
+            self.roles_of()?.consumers_of_a_tile() * WARPGROUP,
+        ))
     }
 
     /// Where a thread's first vector is in the CTA's place.
     fn vector(&mut self, cta: Expr) -> Result<Address> {
-        let threads = i64::from(self.roles_of()?.consumers_of_a_tile() * WARPGROUP);
+        let threads = self.adding_threads()?;
         let thread = rem(Expr::Special(Special::TidX), int(threads));
         let bytes = self.kernel.work.partial_bytes();
         let bytes = bytes.ok_or_else(|| bug(self.plan, "tiles are not cut".to_string()))?;

@@ -14,6 +14,8 @@ pub enum Holds {
     Empty(usize),
     /// Barriers of consumers that take turns at the tensor cores.
     Turns,
+    /// Sums of a part of a tile, which another CTA of the cluster adds to its own.
+    Partials,
     /// What warps hand on of the fold of that number.
     Fold(usize),
     /// What warps have of the sums in a fixed order of that number: a set for each tile that a CTA

@@ -41,7 +41,7 @@ const NEEDS: &[Need] = &[
         of: "a tile in shared memory",
         instead: "copies past shared memory",
         when: |plan| match &plan.roles {
-            Some(_) => plan.work.cluster().size() == 1,
+            Some(_) => plan.work.launched_together() == 1,
             None => plan.stages > 0,
         },
         facts: &[SyncFacts::of(Act::Meet, Scope::Cta)],
@@ -195,9 +195,20 @@ const NEEDS: &[Need] = &[
         ],
     },
     Need {
+        of: "tiles cut along k for a cluster",
+        instead: "cluster (1,1,1)",
+        when: |plan| plan.work.parts().is_some(),
+        facts: &[
+            SyncFacts::of(Act::Arrive, Scope::Cluster),
+            SyncFacts::of(Act::Await, Scope::Cluster),
+            SyncFacts::of(Act::StorePartial, Scope::Cluster).on(Space::Smem),
+            SyncFacts::of(Act::AddPartial, Scope::Cluster).on(Space::Smem),
+        ],
+    },
+    Need {
         of: "scheduler.kind stream_k",
         instead: "scheduler.kind persistent",
-        when: |plan| plan.work.cuts_tiles(),
+        when: |plan| plan.work.spans().is_some(),
         facts: &[
             SyncFacts::of(Act::StorePartial, Scope::Gpu).on(Space::Gmem),
             SyncFacts::of(Act::AddPartial, Scope::Gpu).on(Space::Gmem),

@@ -51,6 +51,9 @@ fn of_roles(plan: &Plan, roles: &Roles, arena: &mut Arena) {
     }
     let set = plan.slot_bytes(Holds::Staging);
     arena.put(Holds::Staging, roles.staging_sets(), set);
+    let partials = plan.work.parts().and_then(|_| plan.work.partial_bytes());
+    let partials = partials.map_or(0, |bytes| u32::try_from(bytes).unwrap_or(u32::MAX));
+    arena.put(Holds::Partials, 1, partials);
     for (number, stages) in slots() {
         for holds in [Holds::Full(number), Holds::Empty(number)] {
             arena.put(holds, stages, BARRIER_BYTES);

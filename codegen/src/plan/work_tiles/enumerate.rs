@@ -2,6 +2,7 @@
 //! over numbers of this process.
 
 use super::arith::AsItIs;
+use super::parts::ClusterPart;
 use super::spans::Part;
 use super::{Sizes, Source, Work};
 
@@ -38,6 +39,20 @@ impl Work {
             Source::Strided => {
                 let own = (number..tiles).step_by(usize::try_from(clusters).unwrap_or(1));
                 return own.map(whole).collect();
+            }
+            Source::Parts(rule) => {
+                let part: ClusterPart<i64> = rule.part(number, steps, &mut AsItIs);
+                let begins = part.is_cut && part.from == 0;
+                let own = Piece {
+                    tile: part.tile,
+                    from: part.from,
+                    trips: part.trips,
+                    givers: match begins {
+                        true => (number + 1..number + part.parts).collect(),
+                        false => Vec::new(),
+                    },
+                };
+                return (0..part.all).map(|_| own.clone()).collect();
             }
             Source::Spans(rule) => rule,
         };

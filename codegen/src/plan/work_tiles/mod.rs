@@ -7,11 +7,13 @@
 //!
 //! - `arith`: the numbers
 //! - `raster`: the order of output tiles
-//! - `spans`: tiles cut along k (stream-k)
+//! - `parts`: tiles cut along k, each for a cluster
+//! - `spans`: tiles cut along k, spans of them (stream-k)
 //! - `enumerate`: what each cluster of a launch makes
 
 pub mod arith;
 pub mod raster;
+pub mod parts;
 pub mod spans;
 mod enumerate;
 
@@ -20,6 +22,7 @@ use std::convert::Infallible;
 use tilewright_bundle::Expr;
 
 use self::arith::{AsItIs, Count, Index, Names};
+use self::parts::PartRule;
 use self::spans::SpanRule;
 
 use crate::spec::keys::model::{Raster, SchedulerKind};
@@ -93,6 +96,8 @@ pub enum Source {
     Grid,
     /// Every so-manieth, as many as CTAs run at a time: a persistent grid.
     Strided,
+    /// A part of one along k, whose other parts the other CTAs of its cluster make.
+    Parts(PartRule),
     /// A span of all tiles along k, then whole ones: stream-k.
     Spans(SpanRule),
 }
@@ -135,7 +140,7 @@ impl Source {
     /// What specs call it.
     pub fn kind(self) -> SchedulerKind {
         match self {
-            Source::Grid => SchedulerKind::Single,
+            Source::Grid | Source::Parts(_) => SchedulerKind::Single,
             Source::Strided => SchedulerKind::Persistent,
             Source::Spans(_) => SchedulerKind::StreamK,
         }
@@ -178,20 +183,34 @@ impl WorkAxis {
 impl Work {
     /// Whether a CTA makes one work tile after another.
     pub fn is_persistent(&self) -> bool {
-        self.source != Source::Grid
+        matches!(self.source, Source::Strided | Source::Spans(_))
     }
 
-    /// Whether output tiles are cut along k, and how.
+    /// Whether output tiles are cut along k into spans, and how.
     pub fn spans(&self) -> Option<SpanRule> {
         match self.source {
             Source::Spans(rule) => Some(rule),
-            Source::Grid | Source::Strided => None,
+            Source::Grid | Source::Strided | Source::Parts(_) => None,
+        }
+    }
+
+    /// Whether each output tile is cut along k for a cluster, and how.
+    pub fn parts(&self) -> Option<PartRule> {
+        match self.source {
+            Source::Parts(rule) => Some(rule),
+            Source::Grid | Source::Strided | Source::Spans(_) => None,
         }
     }
 
     /// Whether output tiles are cut along k.
     pub fn cuts_tiles(&self) -> bool {
-        self.spans().is_some()
+        self.spans().is_some() || self.parts().is_some()
+    }
+
+    /// CTAs that are launched as a cluster, whatever they share.
+    pub fn launched_together(&self) -> u32 {
+        let parts = self.parts().map_or(1, |rule| rule.ctas);
+        self.cluster().size().max(self.shared_by).max(parts)
     }
 
     /// How CTAs stand in clusters, each in one of its own where a kernel knows nothing of them.
@@ -375,6 +394,7 @@ impl Work {
         let most = self.ctas.map(|ctas| (ctas / self.cluster().size()).max(1));
         match self.source {
             Source::Grid => tiles,
+            Source::Parts(rule) => tiles * rule.ctas,
             Source::Strided => limited(tiles, most),
             Source::Spans(_) => {
                 let most = most.unwrap_or(MOST_PARTIALS).min(MOST_PARTIALS);
@@ -386,7 +406,11 @@ impl Work {
     /// Parts that a sum is made of at most; `None` where no tile is cut.
     pub fn splits(&self) -> Option<Expr> {
         let steps = || self.steps(&self.launched());
-        self.cuts_tiles().then(|| steps().min(self.grid()))
+        match self.source {
+            Source::Grid | Source::Strided => None,
+            Source::Parts(rule) => Some(steps().min(rule.ctas)),
+            Source::Spans(_) => Some(steps().min(self.grid())),
+        }
     }
 
     /// Bytes of scratch memory of a launch: flags, then a place for the partial sums that each CTA
@@ -395,13 +419,14 @@ impl Work {
         Some(Expr::from(self.flag_bytes()) + self.all_partial_bytes()?)
     }
 
-    /// Bytes of the places for partial sums; `None` where no tile is cut.
+    /// Bytes of the places in scratch memory for partial sums; `None` where none go there.
     pub fn all_partial_bytes(&self) -> Option<Expr> {
+        self.spans()?;
         let place = self.partial_bytes()?;
         Some(self.clusters() * place)
     }
 
-    /// Bytes in scratch memory of the partial sums of an output tile; `None` where none is cut.
+    /// Bytes of the partial sums of an output tile; `None` where none is cut.
     pub fn partial_bytes(&self) -> Option<i64> {
         let extents = self.tile.iter().take(SUMMED).map(|(_, extent)| extent);
         let sums: i64 = extents.product();
@@ -411,9 +436,9 @@ impl Work {
     /// Bytes in scratch memory of the flags, in front of the partial sums; they are zero outside of
     /// launches.
     pub fn flag_bytes(&self) -> u32 {
-        match self.cuts_tiles() {
-            true => MOST_PARTIALS * FLAG_BYTES,
-            false => 0,
+        match self.spans() {
+            Some(_) => MOST_PARTIALS * FLAG_BYTES,
+            None => 0,
         }
     }
 }

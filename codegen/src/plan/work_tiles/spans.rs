@@ -9,6 +9,7 @@
 //! started before it. After its span a CTA makes its whole tiles.
 
 use super::arith::{Index, Names};
+use super::parts::ClusterPart;
 
 /// Which tiles are shared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,6 +145,19 @@ impl<N: Index> Assignment<N> {
 }
 
 impl<N: Index> Part<N> {
+    /// A part that the CTA begins with, of a tile that its cluster makes.
+    pub fn of_cluster(part: ClusterPart<N>) -> Part<N> {
+        Part {
+            tile: part.tile,
+            from: part.from,
+            trips: part.trips,
+            is_cut: part.is_cut,
+            before: N::int(0),
+            span: N::int(0),
+            span_trips: N::int(1),
+        }
+    }
+
     /// The spans whose first parts continue the output tile of one that begins it, in the order of
     /// k: from the first one to where they end.
     pub fn continued_by(&self, per_tile: N, hoist: &mut impl Names<N>) -> [N; 2] {

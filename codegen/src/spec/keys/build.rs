@@ -313,11 +313,12 @@ impl Reader<'_> {
         })
     }
 
-    /// A cluster has CTAs along m and n, none along k.
+    /// Clusters are of newer architectures, and along k of products alone.
     fn cluster(&mut self, spec: &Spec, file: &Fields<'_>) {
         let [m, n, k] = spec.schedule.cluster;
-        let (problem, help) = if k != 1 {
-            ("clusters along k are not generated", "use 1 along k")
+        let is_product = spec.problem.form() == FormKind::Contraction;
+        let (problem, help) = if k != 1 && !is_product {
+            ("clusters along k are of products", "use 1 along k")
         } else if spec.schedule.cluster != [1; 3] && spec.problem.arch.sm < 90 {
             ("clusters need sm_90 or newer", "use (1,1,1)")
         } else {

@@ -89,7 +89,8 @@ record! {
         raster: Auto<Raster> = key(Kind::Word(&Raster::LIST)).tuned_piece(10, "");
         /// Most CTAs of a persistent grid; fewer than the GPU has may save power.
         ctas: Auto<u32> = int(1, 65_536, 1).of_products().tuned_piece(12, "n");
-        /// Whether a tile holds all of a folded mode, or passes along it go chunk by chunk.
+        /// Whether a tile holds all of a folded mode, or passes along it go chunk by chunk; of two
+        /// folded modes they go along the tile's second, and a CTA has all of the first.
         passes: Auto<Passes> = key(Kind::Word(&Passes::LIST)).of_rows().tuned_piece(14, "");
         /// Whether the kernel's start overlaps the end of the one before in the stream.
         launch: Auto<LaunchKind> =
@@ -161,7 +162,8 @@ file! {
                 /// CTAs that must fit one SM at a time: bounds the registers of a thread.
                 min_ctas_per_sm: Auto<u32> = int(1, 32, 1).tuned_piece(9, "o");
                 /// CTAs of a cluster along m, n and k: of products those along m share b's tiles,
-                /// along n a's; of rows those along a folded mode share one tile.
+                /// along n a's, and along k each has a part of one tile's sums; of rows those along
+                /// a folded mode share one tile.
                 cluster: [i64; 3] =
                     key(Kind::Triple { most: PORTABLE_CLUSTER }).tunable().piece(1, "c");
                 /// The tiled MMA.

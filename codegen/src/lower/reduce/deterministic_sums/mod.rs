@@ -197,7 +197,8 @@ impl<'p> Lowering<'p> {
     fn regions(&mut self, operand: &str) -> Result<(Expr, i64)> {
         let plan = self.plan;
         let mut terms = long(i64::from(plan.zero_bytes()));
-        if let Some(bytes) = plan.work.partial_bytes() {
+        let partials = plan.work.spans().and_then(|_| plan.work.partial_bytes());
+        if let Some(bytes) = partials {
             let [_, ctas] = self.role()?.cluster.clone();
             terms = add(terms, mul(widen(ctas), long(bytes)));
         }

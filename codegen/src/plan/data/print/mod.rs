@@ -145,6 +145,7 @@ impl fmt::Display for Holds {
             Holds::Staging => f.write_str("sets of staging buffers"),
             Holds::Full(number) => write!(f, "full barriers of pipe {number}"),
             Holds::Empty(number) => write!(f, "empty barriers of pipe {number}"),
+            Holds::Partials => f.write_str("partial sums"),
             Holds::Turns => f.write_str("turn barriers"),
             Holds::Fold(number) => write!(f, "values of fold {number}"),
             Holds::Sums(number) => write!(f, "parts of sums {number}"),

@@ -87,6 +87,13 @@ fn write_tiles(f: &mut fmt::Formatter<'_>, plan: &Plan) -> fmt::Result {
         )?,
     }
     let work = &plan.work;
+    if let Some(rule) = work.parts() {
+        let ctas = rule.ctas;
+        writeln!(
+            f,
+            "  cluster (1,1,{ctas}): {ctas} CTAs, each with a part of a tile along k"
+        )?;
+    }
     let most = work
         .ctas
         .map_or(String::new(), |ctas| format!(", at most {ctas} CTAs"));

@@ -27,6 +27,7 @@ use crate::plan::gemm::warp_specialized::warpgroup_mma::{check_planes, consumers
 use crate::plan::instructions::choose::Chooser;
 use crate::plan::limits::registers_and_smem::check_cta_threads;
 use crate::plan::smem::arena;
+use crate::plan::work_tiles::parts::PartRule;
 use crate::plan::work_tiles::{Cluster, Source, Work};
 use crate::spec::keys::model::{
     Auto, Axis, CopyPath, KernelSchedule, Operand, Point, Raster, SchedulerKind, Spec, Stride,
@@ -161,9 +162,12 @@ fn check_slots(chooser: &mut Chooser<'_>, stages: u32, in_flight: u32) {
 /// How output tiles come to the CTAs of a warp-specialized kernel.
 fn work(spec: &Spec, alone: &Work) -> Work {
     Work {
-        source: Source::of(
-            (spec.schedule.scheduler.kind).unwrap_or_else(|| SchedulerKind::Persistent),
-        ),
+        source: match u32::try_from(spec.schedule.cluster[2]) {
+            Ok(ctas @ 2..) => Source::Parts(PartRule { ctas }),
+            _ => Source::of(
+                (spec.schedule.scheduler.kind).unwrap_or_else(|| SchedulerKind::Persistent),
+            ),
+        },
         ctas: match spec.schedule.scheduler.ctas {
             Auto::Given(ctas) => Some(ctas),
             Auto::Auto => None,
@@ -176,9 +180,53 @@ fn work(spec: &Spec, alone: &Work) -> Work {
     }
 }
 
-/// What tiles cut along k demand.
+/// What tiles cut along k for a cluster demand.
+fn check_parts(spec: &Spec, chooser: &mut Chooser<'_>, work: &Work) {
+    let [m, n, k] = spec.schedule.cluster;
+    if work.parts().is_none() {
+        return;
+    }
+    if [m, n] != [1, 1] {
+        let message = format!(
+            "cluster ({m},{n},{k}): the {k} CTAs along k have the parts of one tile, and share no \
+             loads with others: use (1,1,{k}), or ({m},{n},1)"
+        );
+        chooser.violate("cluster", message);
+    }
+    if let Auto::Given(kind @ (SchedulerKind::Persistent | SchedulerKind::StreamK)) =
+        spec.schedule.scheduler.kind
+    {
+        let message = format!(
+            "cluster ({m},{n},{k}): a cluster makes one tile, scheduler.kind {} has several of \
+             them: use kind single, or cluster (1,1,1)",
+            kind.name()
+        );
+        chooser.violate("cluster", message);
+    }
+    if spec.schedule.pipeline.schedule == Auto::Given(KernelSchedule::Pingpong) {
+        let message = format!(
+            "cluster ({m},{n},{k}): a cluster makes one tile, and by pingpong each consumer has \
+             tiles of its own: use pipeline.schedule cooperative, or cluster (1,1,1)"
+        );
+        chooser.violate("cluster", message);
+    }
+}
+
+/// What sums that are handed on demand.
 fn check_partials(spec: &Spec, chooser: &mut Chooser<'_>, work: &Work) {
-    if !work.cuts_tiles() {
+    check_parts(spec, chooser, work);
+    if work.cuts_tiles() && spec.problem.accumulator != DType::F32 {
+        let (key, way_out) = match work.parts() {
+            Some(_) => ("cluster", "cluster (1,1,1)"),
+            None => ("scheduler.kind stream_k", "kind persistent"),
+        };
+        let message = format!(
+            "{key} adds partial sums of f32, accumulator is {}: use {way_out}",
+            spec.problem.accumulator
+        );
+        chooser.violate("stream-k", message);
+    }
+    if work.spans().is_none() {
         return;
     }
     if work.cluster().size() > 1 {
@@ -194,14 +242,6 @@ fn check_partials(spec: &Spec, chooser: &mut Chooser<'_>, work: &Work) {
         let message = format!(
             "scheduler.raster hilbert_{side} is not shown to stay inside where scheduler.kind \
              stream_k cuts tiles: use hilbert_8, or kind persistent"
-        );
-        chooser.violate("stream-k", message);
-    }
-    if spec.problem.accumulator != DType::F32 {
-        let message = format!(
-            "scheduler.kind stream_k adds partial sums of f32, accumulator is {}: use kind \
-             persistent",
-            spec.problem.accumulator
         );
         chooser.violate("stream-k", message);
     }

@@ -37,7 +37,7 @@ pub(super) fn registers(
         .pipeline
         .producer_registers
         .unwrap_or_else(|| {
-            match (consumers, work.cuts_tiles()) {
+            match (consumers, work.spans().is_some()) {
                 // It finds its parts of tiles by itself.
                 (1 | 2, true) => 56,
                 (2, _) if accumulators >= 176 => 24,

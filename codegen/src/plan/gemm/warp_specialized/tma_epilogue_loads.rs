@@ -45,9 +45,13 @@ pub(super) fn epilogue_loads(
         return Ok(None);
     };
     if plan.work.cuts_tiles() {
+        let (key, way_out) = match plan.work.parts() {
+            Some(_) => ("a cluster along k", "1 CTA along k"),
+            None => ("scheduler.kind stream_k", "kind persistent"),
+        };
         let message = format!(
-            "copy.{name}.g2s loads {name} for every work tile, scheduler.kind stream_k cuts tiles \
-             into several: use copy.{name}.g2r, or kind persistent"
+            "copy.{name}.g2s loads {name} for every work tile, {key} cuts tiles into several: use \
+             copy.{name}.g2r, or {way_out}"
         );
         chooser.violate("stream-k", message);
         return Ok(None);

@@ -7,7 +7,7 @@ use tilewright_layout::{ComposedLayout, IntTuple, Layout};
 use super::{MAX_BOX, TENSOR_ALIGN, TRIPS, by_mode, map_misfit, rank, swizzle_of};
 use crate::atoms::model::{Atom, BulkFacts, Space, TensorFacts};
 use crate::error::Result;
-use crate::plan::copies::packed_weights::PADDED_ROWS;
+use crate::plan::copies::packed_weights::{PADDED_ROWS, PATTERN_ROWS};
 use crate::plan::copies::tiled_copy::assume_bytes;
 use crate::plan::data::arena::Holds;
 use crate::plan::data::matrix_descriptor::{Descriptor, Major};
@@ -20,6 +20,9 @@ use crate::spec::keys::model::{Auto, Operand, Role, Spec};
 
 /// Bytes of the rows of each swizzle's pattern, the widest first, and of a core matrix.
 const WIDTHS: [i64; 4] = [128, 64, 32, 16];
+
+/// Bytes that a box's place in shared memory is a multiple of (PTX ISA, cp.async.bulk.tensor).
+const SMEM_ALIGN: i64 = 128;
 
 /// What is known of an input before its copies are.
 pub(super) struct Input<'s> {
@@ -83,7 +86,7 @@ pub(super) fn input(
     if operand.packed && !packs(chooser, input) {
         return Ok(None);
     }
-    let Some(share) = share_of(spec, chooser, input, own[1 - contiguous]) else {
+    let Some(share) = share_of(spec, chooser, input, [own[1 - contiguous], width]) else {
         return Ok(None);
     };
     let what = ["a tensor map", "bulk copies"][usize::from(operand.packed)];
@@ -121,11 +124,21 @@ pub(super) fn input(
     Ok(Some((load, descriptor)))
 }
 
-/// Rows of a tile that each CTA that shares it loads.
-fn share_of(spec: &Spec, chooser: &mut Chooser<'_>, input: &Input<'_>, rows: i64) -> Option<i64> {
+/// Rows of a tile that each CTA that shares it loads, of so many bytes each. A swizzle follows the
+/// address, so that a part may begin anywhere in a pattern; what is packed is so by whole ones.
+fn share_of(
+    spec: &Spec,
+    chooser: &mut Chooser<'_>,
+    input: &Input<'_>,
+    [rows, width]: [i64; 2],
+) -> Option<i64> {
+    let unit = match input.operand.packed {
+        true => PATTERN_ROWS,
+        false => (SMEM_ALIGN / width).max(1),
+    };
     let splits = |parts: i64| {
         let share = rows / parts;
-        rows % parts == 0 && share % 8 == 0 && share <= MAX_BOX
+        rows % parts == 0 && share % unit == 0 && share <= MAX_BOX
     };
     let parts = i64::from(input.parts);
     let share = rows / parts;
@@ -142,7 +155,7 @@ fn share_of(spec: &Spec, chooser: &mut Chooser<'_>, input: &Input<'_>, rows: i64
         };
         let message = format!(
             "operand {}: its tile's {rows} rows do not split into {parts} boxes of a multiple of \
-             8, at most {MAX_BOX}: {way_out}",
+             {unit}, at most {MAX_BOX}: {way_out}",
             input.operand.name
         );
         chooser.violate("box", message);

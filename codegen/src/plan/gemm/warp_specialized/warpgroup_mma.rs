@@ -29,6 +29,12 @@ pub(super) fn check_planes(spec: &Spec, chooser: &mut Chooser<'_>, along_n: i64)
              of the {count} along {mode}: use warpgroups along m"
         ));
     }
+    if spec.schedule.cluster[2] > 1 {
+        refuse(format!(
+            "a cluster along k hands on the sums of one product, {count} are told apart by {mode}: \
+             use 1 CTA along k"
+        ));
+    }
     if spec.schedule.scheduler.kind == Auto::Given(SchedulerKind::StreamK) {
         refuse(format!(
             "scheduler.kind stream_k hands on the sums of one product, {count} are told apart by \

@@ -70,8 +70,7 @@ def _function(bundle: Bundle, linear: Any, word: Optional[str]) -> _Roles:
         roles = _roles(kernel)
         if roles is None:
             others.append(
-                f"{kernel.spec} is not a product of x[m,k] with w[n,k], with or without a bias, "
-                "and nothing else"
+                f"{kernel.spec} is no product of x[m,k] with w[n,k] alone, with or without a bias"
             )
             continue
         types = {name for name in _types(roles).values()}

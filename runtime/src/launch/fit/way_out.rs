@@ -112,7 +112,7 @@ fn in_passes(kernel: &Kernel, mode: &str) -> String {
         assumed.into_iter().any(|(name, _)| name == *folded)
     };
     let folded = kernel.folded();
-    let has_passes = !folded.iter().all(|one| bounded(&one));
+    let has_passes = !folded.iter().all(bounded);
     let cluster = kernel
         .launches
         .iter()

@@ -96,17 +96,13 @@ impl Lowering<'_> {
     /// Adds the accumulators of the CTA that gives them, out of its shared memory.
     pub(super) fn add_of_cluster(&mut self, acc: TileId, giver: Expr) -> Result<Vec<Stmt>> {
         let place = self.own_vectors()?;
-        let all = self.buffer(acc, 0)?;
-        let at_a_time = self.at_a_time(all.len())?;
         let mut out = Vec::new();
-        for (number, registers) in all.chunks(at_a_time).enumerate() {
-            let vectors = number * at_a_time / VECTOR..(number + 1) * at_a_time / VECTOR;
-            let offsets: Result<_> = vectors.map(|vector| self.vector_at(vector)).collect();
+        for (registers, offsets) in self.added_at_a_time(acc)? {
             let args = [
-                ("acc", Arg::Regs(registers.to_vec())),
+                ("acc", Arg::Regs(registers)),
                 ("place", Arg::Int(place.clone())),
                 ("cta", Arg::Int(giver.clone())),
-                ("offsets", Arg::Imms(offsets?)),
+                ("offsets", Arg::Imms(offsets)),
             ];
             out.extend(self.sync((Act::AddPartial, Scope::Cluster, Space::Smem), args)?);
         }

@@ -9,7 +9,7 @@ use crate::atoms::model::Space;
 use crate::atoms::sync::{Act, Scope};
 use crate::error::Result;
 use crate::ir::thread::expr::{add, int, long, mul, rem, widen};
-use crate::ir::thread::program::{Address, Arg, Expr, IntType, Special, Stmt};
+use crate::ir::thread::program::{Address, Arg, Expr, IntType, Reg, Special, Stmt};
 use crate::ir::tile::{Op, TileId};
 use crate::lower::{Lowering, bug};
 use crate::plan::work_tiles::FLAG_BYTES;
@@ -130,25 +130,34 @@ impl Lowering<'_> {
         if self.kernel.work.parts().is_some() {
             return self.add_of_cluster(acc, giver);
         }
-        let all = self.buffer(acc, 0)?;
-        let at_a_time = self.at_a_time(all.len())?;
         let mut out = Vec::new();
-        for (number, registers) in all.chunks(at_a_time).enumerate() {
-            let vectors = number * at_a_time / VECTOR..(number + 1) * at_a_time / VECTOR;
-            let offsets: Result<_> = vectors.map(|vector| self.vector_at(vector)).collect();
+        for (registers, offsets) in self.added_at_a_time(acc)? {
             let args = [
-                ("acc", Arg::Regs(registers.to_vec())),
+                ("acc", Arg::Regs(registers)),
                 ("src", Arg::Address(self.vector(giver.clone())?)),
-                ("offsets", Arg::Imms(offsets?)),
+                ("offsets", Arg::Imms(offsets)),
             ];
             out.extend(self.sync((Act::AddPartial, Scope::Gpu, Space::Gmem), args)?);
         }
         Ok(out)
     }
 
+    /// The accumulators that are added at a time, with where the values of each vector are.
+    pub(super) fn added_at_a_time(&self, acc: TileId) -> Result<Vec<(Vec<Reg>, Vec<i64>)>> {
+        let all = self.buffer(acc, 0)?;
+        let count = self.at_a_time(all.len())?;
+        let parts = all.chunks(count).enumerate();
+        let part = |(number, registers): (usize, &[Reg])| {
+            let vectors = number * count / VECTOR..(number + 1) * count / VECTOR;
+            let offsets: Result<_> = vectors.map(|vector| self.vector_at(vector)).collect();
+            Ok((registers.to_vec(), offsets?))
+        };
+        parts.map(part).collect()
+    }
+
     /// Values to be loaded at a time, into registers next to the accumulators: a power of two of
     /// vectors.
-    pub(super) fn at_a_time(&self, accumulators: usize) -> Result<usize> {
+    fn at_a_time(&self, accumulators: usize) -> Result<usize> {
         let [_, registers] = self.roles_of()?.registers;
         let free = (registers as usize).saturating_sub(accumulators + OTHER_REGISTERS);
         let fits = |count: &usize| *count <= free && accumulators.is_multiple_of(*count);

@@ -80,6 +80,37 @@ impl Batch {
     };
 }
 
+/// Which elements of an fp8 factor share an f32 scale that they are multiplied by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScaleMode {
+    /// 128 along the contracted index, of one of the other. Scales lie as (extent,k/128):(1,extent).
+    Vec128,
+    /// 128 along both. Scales lie as (extent/128,k/128):(l,1), where `l` is the multiple of 4 from
+    /// k/128 on.
+    Blk128x128,
+}
+
+impl ScaleMode {
+    /// Bytes of the scales of a factor of so many elements along k and along the other index.
+    pub fn bytes(self, extent: i64, k: i64) -> u64 {
+        let (extent, k) = (extent.max(0) as u64, k.max(0) as u64);
+        let along_k = k.div_ceil(128);
+        let scales = match self {
+            ScaleMode::Vec128 => extent * along_k,
+            ScaleMode::Blk128x128 => extent.div_ceil(128) * along_k.next_multiple_of(4),
+        };
+        4 * scales
+    }
+
+    fn attribute(self) -> sys::cublasLtMatmulMatrixScale_t {
+        use sys::cublasLtMatmulMatrixScale_t as Mode;
+        match self {
+            ScaleMode::Vec128 => Mode::CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F,
+            ScaleMode::Blk128x128 => Mode::CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F,
+        }
+    }
+}
+
 /// A product's descriptors.
 #[derive(Debug)]
 pub struct Product {
@@ -89,6 +120,8 @@ pub struct Product {
     scale: Scale,
     /// Bytes that left, right and out cover.
     spans: [u64; 3],
+    /// The same of the scales of left and right, where they have any.
+    of_scales: Option<[u64; 2]>,
 }
 
 impl Product {
@@ -102,6 +135,19 @@ impl Product {
         // SAFETY: the descriptor is alive, and `size_of::<T>()` bytes are read in the call.
         unsafe { result::set_matmul_desc_attribute(self.desc, attribute, from, size_of::<T>()) }
             .map_err(failed("cublasLtMatmulDescSetAttribute"))
+    }
+
+    /// Where the scales of left and right are.
+    fn point_at_scales(&self, scales: [&DeviceMemory; 2]) -> Result<(), Error> {
+        use sys::cublasLtMatmulDescAttributes_t as Attribute;
+        let attributes = [
+            Attribute::CUBLASLT_MATMUL_DESC_A_SCALE_POINTER,
+            Attribute::CUBLASLT_MATMUL_DESC_B_SCALE_POINTER,
+        ];
+        for (attribute, memory) in attributes.into_iter().zip(scales) {
+            self.describe(attribute, memory.address())?;
+        }
+        Ok(())
     }
 }
 
@@ -273,7 +319,8 @@ impl BlasLt {
     }
 
     /// Describes `out(l,r) = sum over k of left(l,k) * right(r,k)` with a column-major `out`, and
-    /// as many more as the batch has.
+    /// as many more as the batch has; elements are multiplied by the scales of blocks where `scales`
+    /// says how they lie.
     ///
     /// # Errors
     /// When cuBLASLt knows no such product.
@@ -284,6 +331,7 @@ impl BlasLt {
         out: (DType, i64),
         acc: DType,
         batch: Batch,
+        scales: Option<[ScaleMode; 2]>,
     ) -> Result<Product, Error> {
         self.device.bind()?;
         let (compute_type, scale) = compute(left.dtype, acc)?;
@@ -316,6 +364,12 @@ impl BlasLt {
             },
             scale,
             spans: [0; 3],
+            of_scales: scales.map(|[of_left, of_right]| {
+                [
+                    of_left.bytes(left.extent, k),
+                    of_right.bytes(right.extent, k),
+                ]
+            }),
         };
         for at in 0..3 {
             let stride = batch.strides[at].max(0);
@@ -338,7 +392,19 @@ impl BlasLt {
             // CUBLAS_OP_N is 0 and CUBLAS_OP_T is 1.
             made.describe(attribute, i32::from(transpose))?;
         }
-        if [left, right].iter().all(|side| is_fp8(side.dtype)) {
+        let is_scaled = scales.is_some();
+        if let Some(modes) = scales {
+            let attributes = [
+                Attribute::CUBLASLT_MATMUL_DESC_A_SCALE_MODE,
+                Attribute::CUBLASLT_MATMUL_DESC_B_SCALE_MODE,
+            ];
+            for (attribute, mode) in attributes.into_iter().zip(modes) {
+                made.describe(attribute, mode.attribute() as u32)?;
+            }
+            // Who asks for algorithms has them; each launch has its own.
+            made.point_at_scales([&self.workspace, &self.workspace])?;
+        }
+        if !is_scaled && [left, right].iter().all(|side| is_fp8(side.dtype)) {
             // The sums of the tensor cores as they are, like those of kernels with fast
             // accumulation: else the library moves them to f32 on their way, which takes longer.
             made.describe(Attribute::CUBLASLT_MATMUL_DESC_FAST_ACCUM, 1i8)?;
@@ -346,7 +412,7 @@ impl BlasLt {
         Ok(made)
     }
 
-    /// Enqueues a product.
+    /// Enqueues a product; one with scales reads those of left and right.
     ///
     /// # Errors
     /// When the memory is too small or the library refuses.
@@ -354,12 +420,14 @@ impl BlasLt {
         &self,
         product: &Product,
         algorithm: &Algorithm,
-        left: &DeviceMemory,
-        right: &DeviceMemory,
-        out: &DeviceMemory,
+        [left, right, out]: [&DeviceMemory; 3],
+        scales: Option<[&DeviceMemory; 2]>,
     ) -> Result<(), Error> {
         self.device.bind()?;
-        for (memory, bytes) in [left, right, out].into_iter().zip(product.spans) {
+        let operands = [left, right, out].into_iter().zip(product.spans);
+        let of_scales = scales.into_iter().flatten();
+        let of_scales = of_scales.zip(product.of_scales.into_iter().flatten());
+        for (memory, bytes) in operands.chain(of_scales) {
             if memory.bytes() < bytes {
                 return Err(Error::OutOfBuffer {
                     offset: 0,
@@ -368,11 +436,20 @@ impl BlasLt {
                 });
             }
         }
+        match (scales, product.of_scales) {
+            (Some(scales), Some(_)) => product.point_at_scales(scales)?,
+            (None, None) => {}
+            _ => {
+                return Err(Error::Request(
+                    "cuBLASLt scales both factors or none".into(),
+                ));
+            }
+        }
         let (alpha, beta) = product.scale.factors();
         let [a, b, d] = product.layouts;
         let address = |memory: &DeviceMemory| memory.address() as *mut c_void;
-        // SAFETY: descriptors, handle and workspace are alive; the three memories cover what the
-        // layouts describe; with beta 0 the old output is not read. Freeing any of the memory
+        // SAFETY: descriptors, handle and workspace are alive; the memories cover what layouts and
+        // scale modes describe; with beta 0 the old output is not read. Freeing any of the memory
         // waits for enqueued work.
         unsafe {
             result::matmul(

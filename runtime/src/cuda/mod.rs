@@ -28,7 +28,7 @@ use cudarc::driver::{CudaContext, DriverError, result, sys};
 
 use context::{Context, Stream};
 
-pub use blas::{Algorithm, Batch, BlasLt, MatrixOrder, Product, Side};
+pub use blas::{Algorithm, Batch, BlasLt, MatrixOrder, Product, ScaleMode, Side};
 pub use foreign::Current;
 pub use module::CudaKernel;
 pub(crate) use nodes::Nodes;

@@ -2,13 +2,14 @@
 //!
 //! In: a kernel at its problem. Out: two factors and an output with one stride that is 1, and how
 //! far apart those of a batch lie. Modes that lie behind one another in memory count as one; the
-//! others are the batch's.
+//! others are the batch's. Scales that parts of the sums are multiplied by are told by `scales`.
 
 use tilewright_bundle::{DType, Kernel};
 use tilewright_formula::affine::ModeId;
 use tilewright_formula::form::{Contraction, Form};
 use tilewright_formula::{Formula, Source};
 
+use super::scales::Scales;
 use crate::verify::GemmForm;
 use tilewright_runtime::{Extents, Matrix};
 
@@ -25,6 +26,8 @@ pub(crate) struct Matrices {
     pub count: i64,
     /// Elements from one to the next; 0 of what all share.
     pub strides: [i64; 3],
+    /// The scales of blocks of its factors, where the library takes them.
+    pub scales: Option<Scales>,
     /// Whether nothing else is computed.
     pub is_all: bool,
 }
@@ -43,6 +46,7 @@ impl Matrices {
             accumulator: form.accumulator,
             count: 1,
             strides: [0; 3],
+            scales: None,
             is_all: true,
         }
     }
@@ -89,6 +93,7 @@ impl Matrices {
             row_stride,
             col_stride,
         };
+        let scales = Scales::of(kernel, extents).filter(|_| count == 1);
         Some(Matrices {
             matrices: [
                 matrix(m, k.extents[0], rows.strides[0], k.strides[0]),
@@ -100,8 +105,19 @@ impl Matrices {
             accumulator: form.accumulator,
             count,
             strides,
-            is_all: form.alone.is_some(),
+            is_all: form.alone.is_some() || scales.is_some(),
+            scales,
         })
+    }
+
+    /// Those of the product without its scales.
+    pub fn bare(self) -> Matrices {
+        let is_all = self.is_all && self.scales.is_none();
+        Matrices {
+            scales: None,
+            is_all,
+            ..self
+        }
     }
 
     /// Multiplications and additions of one launch.

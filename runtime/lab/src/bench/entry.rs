@@ -3,6 +3,7 @@
 use tilewright_bundle::Kernel;
 
 use super::bytes_of;
+use super::copy::Copied;
 use crate::verify::GemmForm;
 use tilewright_runtime::Fit;
 use tilewright_runtime::Problem;
@@ -14,14 +15,17 @@ pub(crate) struct Entry<'k> {
     pub fit: Fit,
     /// The operands of a product of two matrices; `None` of what computes anything else.
     pub form: Option<GemmForm>,
+    /// The operands of a copy of bytes.
+    pub copied: Option<Copied>,
 }
 
 impl Entry<'_> {
     /// Of each buffer of a set, as far as it is the kernel's, the operand.
     pub fn places(&self) -> Vec<usize> {
-        match &self.form {
-            Some(form) => vec![form.a.at, form.b.at, form.d.at],
-            None => (0..self.kernel.semantics.operands.len()).collect(),
+        match (&self.form, self.copied) {
+            (Some(form), _) => vec![form.a.at, form.b.at, form.d.at],
+            (None, Some(copied)) => copied.places.to_vec(),
+            (None, None) => (0..self.kernel.semantics.operands.len()).collect(),
         }
     }
 

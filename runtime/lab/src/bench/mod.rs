@@ -8,6 +8,8 @@
 //! itself gives the noise that it stands beside. The output of every timed kernel is compared with
 //! an f64 reference in the same run.
 
+mod scales;
+
 mod contraction;
 
 mod extent;
@@ -22,6 +24,8 @@ mod slices;
 
 mod strided;
 
+mod copy;
+
 mod entry;
 
 mod peer;
@@ -31,8 +35,6 @@ mod truth;
 mod workload;
 
 mod groups;
-
-mod copy;
 
 mod meter;
 
@@ -194,12 +196,7 @@ pub fn bench(
     };
     let mut rows = Vec::new();
     for extent in extents {
-        let mut found = Vec::new();
-        let (copies, others): (Vec<&Kernel>, Vec<&Kernel>) = kernels
-            .iter()
-            .partition(|kernel| bench.is_memcpy(kernel, extent));
-        found.extend(bench.groups(&others, extent, &mut report)?);
-        found.extend(bench.copies(&copies, extent, &mut report)?);
+        let mut found = bench.groups(kernels, extent, &mut report)?;
         found.sort_by(|a, b| b.ratio_best.total_cmp(&a.ratio_best));
         rows.append(&mut found);
     }

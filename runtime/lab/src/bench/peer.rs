@@ -2,8 +2,8 @@
 //!
 //! A peer is one implementation of [`Peer`]: it has candidates, of which the first is its default,
 //! and enqueues one on a set of operands. What is common to all stands beside the trait: finding
-//! the fastest candidates, and taking part in a rotation. cuBLASLt is the peer of products, alone
-//! or a batch, and of formulas around one; `cuMemcpyDtoDAsync` that of copies, and of whatever else
+//! the fastest candidates, and taking part in a rotation. cuBLASLt is the peer of products, alone, a
+//! batch or with scales of blocks, and of formulas around one; `cuMemcpyDtoDAsync` that of copies, and of whatever else
 //! moves as many bytes.
 
 use tilewright_bundle::DType;
@@ -11,6 +11,7 @@ use tilewright_bundle::DType;
 use super::contraction::Matrices;
 use super::rotation::Rules;
 use super::rows::Mode;
+use super::scales::Scales;
 use super::sensors::Sensors;
 use super::slices::{Contender, Cut, contest, estimate_us};
 use tilewright_runtime::Buffer;
@@ -43,7 +44,7 @@ fn types_for(factors: [DType; 2]) -> [DType; 2] {
 }
 
 /// The device memory of one set of operands: what is read, then what is written. Of a product the
-/// factor with the output's rows comes first.
+/// factor with the output's rows comes first. What the peer alone needs stands last.
 pub(crate) type Set = Vec<Buffer>;
 
 /// Somebody else's way of computing something.
@@ -141,7 +142,7 @@ pub(crate) struct Memcpy {
 }
 
 impl Memcpy {
-    /// The peer of a copy of so many bytes.
+    /// The peer of copies of so many bytes.
     pub fn of_copies(device: CudaDevice, bytes: u64) -> Memcpy {
         Memcpy {
             device,
@@ -196,6 +197,8 @@ pub(crate) struct CublasLt {
     algorithms: Vec<Algorithm>,
     /// Types of a and b where they are not the operands'.
     stand_in: Option<[DType; 2]>,
+    /// Whether it reads the scales of a and of b, which stand last in a set.
+    is_scaled: bool,
     /// Whether kernels compute more than the product.
     is_part: bool,
     flops: f64,
@@ -239,16 +242,17 @@ impl CublasLt {
         let (out, leading) = order(d, "d")?;
         let b_is_left = out == MatrixOrder::KMajor;
         let [of_a, of_b, of_d] = matrices.strides;
-        let (sides, strides) = match b_is_left {
-            true => ([b, a], [of_b, of_a, of_d]),
-            false => ([a, b], [of_a, of_b, of_d]),
+        let scales = matrices.scales.as_ref().map(Scales::modes);
+        let (sides, strides, scales) = match b_is_left {
+            true => ([b, a], [of_b, of_a, of_d], scales.map(|[a, b]| [b, a])),
+            false => ([a, b], [of_a, of_b, of_d], scales),
         };
         let count = i32::try_from(matrices.count).map_err(|_| {
             Error::Request(format!("cuBLASLt takes no {} products", matrices.count))
         })?;
         let batch = Batch { count, strides };
         let out = (d_type, leading);
-        let product = blas.product(sides, k, out, matrices.accumulator, batch)?;
+        let product = blas.product(sides, k, out, matrices.accumulator, batch, scales)?;
         let algorithms = if all {
             blas.all_algorithms(&product, candidates)?
         } else {
@@ -267,6 +271,7 @@ impl CublasLt {
             b_is_left,
             algorithms,
             stand_in: (types != factors).then_some(types),
+            is_scaled: scales.is_some(),
             is_part: !matrices.is_all,
             flops: matrices.flops(),
         })
@@ -281,6 +286,10 @@ impl Peer for CublasLt {
     fn name(&self, candidate: usize) -> String {
         let (number, all) = (candidate + 1, self.algorithms.len());
         let name = format!("cublasLt heuristic {number} of {all}");
+        let name = match self.is_scaled {
+            true => format!("{name}, with scales"),
+            false => name,
+        };
         let name = match self.stand_in {
             Some([a, b]) => format!("{name}, {a} x {b} in place of the kernel's types"),
             None => name,
@@ -295,13 +304,20 @@ impl Peer for CublasLt {
         let of = |at: usize| set.get(at).ok_or(Error::ForeignBuffer).and_then(memory);
         let [a, b, d] = self.places.map(of);
         let (a, b, d) = (a?, b?, d?);
-        let (left, right) = if self.b_is_left { (b, a) } else { (a, b) };
+        let scales = match set.as_slice() {
+            [.., of_a, of_b] if self.is_scaled => Some([memory(of_a)?, memory(of_b)?]),
+            _ => None,
+        };
+        let (operands, scales) = match self.b_is_left {
+            true => ([b, a, d], scales.map(|[a, b]| [b, a])),
+            false => ([a, b, d], scales),
+        };
         let Some(algorithm) = self.algorithms.get(candidate) else {
             return Err(Error::Request(format!(
                 "cuBLASLt has no candidate {candidate}"
             )));
         };
-        self.blas.run(&self.product, algorithm, left, right, d)
+        self.blas.run(&self.product, algorithm, operands, scales)
     }
 
     fn is_stand_in(&self) -> bool {

@@ -1,8 +1,8 @@
 //! What the outputs of a problem should be, and whether a launch's are.
 //!
 //! In: what was in the operands. Out: [`Verdict`]s of what a launch left in one set of them. A
-//! product of two matrices has a fast reference of all elements, anything else its formula, which
-//! is asked for some elements where all take long.
+//! product of two matrices has a fast reference of all elements, a copy its source, anything else
+//! its formula, which is asked for some elements where all take long.
 
 use std::cell::RefCell;
 
@@ -29,6 +29,8 @@ pub(crate) enum Whose {
 pub(crate) enum Truth {
     /// Of a product of two matrices.
     Product(ProductTruth),
+    /// Of a copy: these bytes.
+    Copied(Vec<u8>),
     /// Of anything else.
     Formula(FormulaTruth),
 }
@@ -73,7 +75,7 @@ impl Truth {
     /// before.
     pub fn reset(&self, device: &Device, entry: &Entry<'_>, set: &Set) -> Result<(), Error> {
         let truth = match self {
-            Truth::Product(_) => return device.poison(product_of(set)?),
+            Truth::Product(_) | Truth::Copied(_) => return device.poison(result_of(set)?),
             Truth::Formula(truth) => truth,
         };
         let operands = entry.kernel.semantics.operands.iter();
@@ -97,6 +99,7 @@ impl Truth {
     ) -> Result<Verdict, Error> {
         match self {
             Truth::Product(truth) => truth.judge(device, entry, set, whose),
+            Truth::Copied(source) => judge_copy(&device.download(result_of(set)?)?, source),
             Truth::Formula(truth) => truth.judge(device, entry, set, whose),
         }
     }
@@ -139,7 +142,7 @@ impl ProductTruth {
             Whose::Ours => judge,
             Whose::Theirs => judge.of_others(form),
         };
-        let found = device.download(product_of(set)?)?;
+        let found = device.download(result_of(set)?)?;
         let rule = &judge.rule;
         if let Some((seen, steps, verdict)) = self.judged.borrow().as_ref()
             && (seen, steps) == (&found, &rule.steps)
@@ -156,9 +159,18 @@ impl ProductTruth {
     }
 }
 
-/// The output of a product's set.
-fn product_of(set: &Set) -> Result<&Buffer, Error> {
+/// The output of the set of a product, or of a copy.
+fn result_of(set: &Set) -> Result<&Buffer, Error> {
     set.last().ok_or(Error::ForeignBuffer)
+}
+
+/// Whether a copy has the bytes of its source.
+fn judge_copy(found: &[u8], source: &[u8]) -> Result<Verdict, Error> {
+    let mut pairs = found.iter().zip(source);
+    let wrong = pairs.position(|(found, source)| found != source);
+    let wrong = wrong.or((found.len() != source.len()).then_some(found.len().min(source.len())));
+    let failure = wrong.map(|at| format!("byte {at} is not that of the source"));
+    Ok(Verdict::all_or_nothing(failure))
 }
 
 /// A comparison of all elements in words.

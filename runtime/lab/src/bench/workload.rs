@@ -2,7 +2,8 @@
 //!
 //! A kernel enters as an [`Entry`], its problem worked out, and becomes a [`Runner`], which has run
 //! once on a poisoned output and been judged. Only runners are timed. Products of two matrices are
-//! judged element by element by a fast reference, everything else by its formula.
+//! judged element by element by a fast reference, copies byte by byte, everything else by its
+//! formula.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -10,6 +11,7 @@ use std::collections::HashMap;
 use tilewright_bundle::{Kernel, Operand};
 
 use super::contraction::Matrices;
+use super::copy::Copied;
 use super::entry::Entry;
 use super::extent::Letters;
 use super::peer::{CublasLt, Memcpy, Peer, Set, contender, fastest};
@@ -17,7 +19,10 @@ use super::slices::{Contender, contest};
 use super::strided::{gather, image, span_bytes};
 use super::truth::{Truth, Whose};
 use super::{Bench, Extent, Mode, Rules};
-use crate::verify::{CPU_MOST, Data, FormulaReference, GemmForm, Samples, Verdict, on_cpu, on_gpu};
+use crate::verify::{
+    CPU_MOST, Data, Dense, FormulaReference, GemmForm, Samples, Verdict, on_cpu, on_gpu,
+    random_bytes,
+};
 use tilewright_runtime::Error;
 use tilewright_runtime::Launch;
 use tilewright_runtime::Problem;
@@ -84,19 +89,22 @@ impl Bench<'_> {
             Some(_) => Some(GemmForm::of(kernel, &fit.operands)?),
             None => None,
         };
+        let copied = Copied::of(kernel, &fit);
         Ok(Entry {
             kernel,
             problem,
             fit,
             form,
+            copied,
         })
     }
 
     /// Fills memory, finds out what outputs should be, and finds the peer's best.
     pub(crate) fn workload(&mut self, entry: &Entry<'_>) -> Result<Workload, Error> {
-        let mut workload = match &entry.form {
-            Some(form) => self.of_product(entry, form)?,
-            None => self.of_formula(entry)?,
+        let mut workload = match (&entry.form, entry.copied) {
+            (Some(form), _) => self.of_product(entry, form)?,
+            (None, Some(copied)) => self.of_copy(copied)?,
+            (None, None) => self.of_formula(entry)?,
         };
         let (peer, sets) = (workload.peer.as_ref(), &workload.sets);
         let ranked = fastest(
@@ -165,6 +173,27 @@ impl Bench<'_> {
         Ok(Workload::new(sets, truth, peer, layout.text()))
     }
 
+    /// The workload of a copy: all of its bytes are drawn, and judged.
+    ///
+    /// NOTE: a memcpy node of a graph is no fair peer: on an H200 a 1 GiB copy runs at 2.71 TB/s as
+    /// a node and at 4.27 TB/s from the stream. So nothing here is replayed from a graph.
+    fn of_copy(&self, copied: Copied) -> Result<Workload, Error> {
+        let Copied { bytes, .. } = copied;
+        let too_large = |_| Error::Request(format!("{bytes} bytes do not fit memory"));
+        let count = usize::try_from(bytes).map_err(too_large)?;
+        let source = random_bytes(count, self.options.seed);
+        let device = self.any_device();
+        let mut sets = Vec::new();
+        for _ in 0..self.sets(bytes.saturating_mul(2)) {
+            sets.push(vec![device.alloc_with(&source)?, device.alloc(bytes)?]);
+        }
+        let peer = Box::new(Memcpy::of_copies(self.device.clone(), bytes));
+        Ok(Workload {
+            graph: false,
+            ..Workload::new(sets, Truth::Copied(source), peer, "row")
+        })
+    }
+
     /// The workload of anything else. Its peer is cuBLASLt where there is a product in it that the
     /// library has, else a copy of as many bytes.
     fn of_formula(&mut self, entry: &Entry<'_>) -> Result<Workload, Error> {
@@ -176,11 +205,7 @@ impl Bench<'_> {
         } = entry;
         let reference = FormulaReference::of(kernel, problem, fit)?;
         let given = reference.draw(Data::Normals, self.options.seed)?;
-        let mut peer: Option<CublasLt> = None;
-        if let Some(matrices) = Matrices::of_contraction(kernel, &fit.operands) {
-            let blas = self.blas()?;
-            peer = CublasLt::new(&blas, &matrices, self.candidates(), self.options.all).ok();
-        }
+        let (peer, scales) = self.product_in(entry, &given)?;
         let device = self.runtime.device();
         let operands = kernel.semantics.operands.iter().zip(&fit.operands);
         let mut images = Vec::new();
@@ -204,7 +229,8 @@ impl Bench<'_> {
             Ok(image) => image.len() as u64,
             Err(bytes) => *bytes,
         });
-        let each = each.sum::<u64>() + 2 * copied;
+        let of_scales = scales.iter().map(|image| image.len() as u64);
+        let each = each.sum::<u64>() + 2 * copied + of_scales.sum::<u64>();
         let mut sets = Vec::new();
         for _ in 0..self.sets(each) {
             let mut set: Set = Vec::new();
@@ -213,6 +239,9 @@ impl Bench<'_> {
                     Ok(image) => device.alloc_with(image)?,
                     Err(bytes) => device.alloc(*bytes)?,
                 });
+            }
+            for image in &scales {
+                set.push(device.alloc_with(image)?);
             }
             if peer.is_none() {
                 set.extend([device.alloc(copied)?, device.alloc(copied)?]);
@@ -234,6 +263,30 @@ impl Bench<'_> {
                 }
             }
         })
+    }
+
+    /// The product in what a kernel computes as cuBLASLt has it, and the scales of its factors in
+    /// the library's order: without them where it does not take them.
+    fn product_in(
+        &mut self,
+        entry: &Entry<'_>,
+        given: &Dense,
+    ) -> Result<(Option<CublasLt>, Vec<Vec<u8>>), Error> {
+        let Some(matrices) = Matrices::of_contraction(entry.kernel, &entry.fit.operands) else {
+            return Ok((None, Vec::new()));
+        };
+        let blas = self.blas()?;
+        let of = |matrices: &Matrices| {
+            CublasLt::new(&blas, matrices, self.candidates(), self.options.all).ok()
+        };
+        let scales = matrices.scales.as_ref();
+        let scales = scales.and_then(|scales| scales.images(given));
+        Ok(
+            match scales.and_then(|scales| Some((of(&matrices)?, scales))) {
+                Some((peer, scales)) => (Some(peer), scales.to_vec()),
+                None => (of(&matrices.bare()), Vec::new()),
+            },
+        )
     }
 
     /// Candidates asked of cuBLASLt at a time.

@@ -318,7 +318,8 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    fn all_or_nothing(failure: Option<String>) -> Verdict {
+    /// That of what is right to the bit, or wrong.
+    pub(crate) fn all_or_nothing(failure: Option<String>) -> Verdict {
         let wrong = failure.is_some();
         Verdict {
             rel_err: if wrong { 1.0 } else { 0.0 },

@@ -162,6 +162,7 @@ fn dgemm(
         (DType::F64, n),
         DType::F64,
         Batch::ONE,
+        None,
     )?;
     let algorithms = blas.algorithms(&product, 1)?;
     let Some(algorithm) = algorithms.first() else {
@@ -177,7 +178,7 @@ fn dgemm(
     };
     let (a, b) = (upload(a)?, upload(b)?);
     let out = device.alloc((shape.m as u64) * (shape.n as u64) * 8)?;
-    blas.run(&product, algorithm, &b, &a, &out)?;
+    blas.run(&product, algorithm, [&b, &a, &out], None)?;
     decode(DType::F64, &device.download(&out)?)
 }
 

@@ -92,7 +92,11 @@ impl Kept {
         let page = fs::read_to_string(self.folder.join(name)).ok()?;
         let (sha256, kernel) = page.split_once('\n')?;
         let is_whole = Sha256Hex::of(kernel.as_bytes()).as_str() == sha256;
-        serde_json::from_str(kernel).ok().filter(|_| is_whole)
+        let found = serde_json::from_str(kernel).ok();
+        let mut artifact: Artifact = found.filter(|_| is_whole)?;
+        // What its formula is, is no part of the text.
+        artifact.kernel.resolve().ok()?;
+        Some(artifact)
     }
 
     /// Keeps a kernel of a spec.
@@ -268,6 +272,8 @@ mod tests {
         let found = kept.find(&file, point, &making).unwrap();
         let text = |artifact| serde_json::to_string(artifact).unwrap();
         assert!(text(&found) == text(&artifact));
+        assert!(artifact.kernel.form().is_some());
+        assert_eq!(found.kernel.form(), artifact.kernel.form());
         let directives = Making {
             line_info: LineInfo::Directives,
             ..Making::default()

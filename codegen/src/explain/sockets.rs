@@ -179,7 +179,8 @@ fn of_product(plan: &Plan, formula: &Formula, found: &Contraction) -> Vec<Socket
 fn of_flow(plan: &Plan, formula: &Formula, flow: &Flow, places: [&'static str; 4]) -> Vec<Socket> {
     let [load, map, fold, store] = places;
     let mut sockets = Vec::new();
-    for (at, node) in flow.nodes.iter().enumerate() {
+    let nodes = flow.nodes.iter().enumerate();
+    for (at, node) in nodes.filter(|(_, node)| !node.summed) {
         // What is made for each trip is made in the loop, of sums of parts.
         let is_of_trip = node.every == Every::Trip || matches!(node.does, Does::Carried(..));
         let in_loop = plan.computes.part().is_some() && is_of_trip;

@@ -44,7 +44,7 @@ use std::path::Path;
 pub use docs::reference::reference;
 pub use docs::schema::schema;
 pub use kernel::forms::{FORMS, FormFacts, FormKind, TypeRule};
-pub use kernel::fused_products::{LEAST_BLOCK, Planes, ProductModes};
+pub use kernel::product_modes::{LEAST_BLOCK, Planes, ProductModes};
 pub use kernel::resolved::{Computes, TILE_MODES};
 pub(crate) use kernel::shape::default_formula;
 pub(crate) use kernel::tile::positional;

@@ -15,8 +15,11 @@ use crate::plan::data::moves::Hop;
 pub struct Node {
     /// Its name, the only one of the flow.
     pub name: String,
-    /// Along which of the tile's modes it has elements; along the others it has one.
+    /// Along which of the tile's two modes it has elements; along the others it has one.
     pub keeps: [bool; 2],
+    /// Whether it has elements along the mode that a product sums as well: a factor, which each
+    /// trip of the main loop has another tile of.
+    pub summed: bool,
     /// Type of its elements.
     pub dtype: DType,
     /// What makes it.
@@ -55,20 +58,10 @@ pub enum Every {
 pub enum Staged {
     /// By asynchronous copies.
     Filled,
-    /// Through registers, one by one, with what takes loaded vectors apart.
+    /// Through registers: one by one, with what takes loaded vectors apart, or as they are.
     Turned(Option<Arc<Element>>),
     /// By boxes that the producer loads into the slots of a ring.
     Boxes,
-}
-
-/// The operands whose tiles a product multiplies, along the mode that both have: that of rows and
-/// that of columns.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Factors {
-    /// Of the output's rows.
-    pub a: String,
-    /// Of its columns, of all planes.
-    pub b: String,
 }
 
 /// What makes a tile.
@@ -78,9 +71,9 @@ pub enum Does {
     Load(String),
     /// A value of the elements of other nodes: its parameters, in order.
     Map(Expr, Vec<usize>),
-    /// The sums of a product of what trips of the main loop load of two operands, of the plane of
-    /// that number.
-    Product(Factors, usize),
+    /// The sums over trips of the main loop of a product of two factors, by node: that of rows, and
+    /// that of columns, of whose planes it is the one of that number.
+    Product([usize; 2], usize),
     /// What trips of the main loop carry on: it begins at zero, and each trip gives it a value of
     /// the elements of other nodes and, as the last parameter, of what it is so far.
     Carried(Expr, Vec<usize>),
@@ -90,15 +83,8 @@ pub enum Does {
 }
 
 impl Does {
-    /// The factors of a product.
-    pub fn factors(&self) -> Option<&Factors> {
-        match self {
-            Does::Product(factors, _) => Some(factors),
-            _ => None,
-        }
-    }
-
-    /// The nodes that it reads when it is made; what is carried is there when the main loop ends.
+    /// The nodes that it reads when it is made; sums and what is carried are there when the main
+    /// loop ends.
     pub fn reads(&self) -> &[usize] {
         match self {
             Does::Load(_) | Does::Product(..) | Does::Carried(..) => &[],
@@ -162,6 +148,20 @@ impl Flow {
         }
     }
 
+    /// The factors of a product by node, with their operands: that of rows, and that of columns.
+    pub fn factors(&self) -> Option<[(usize, &str); 2]> {
+        let mut nodes = self.nodes.iter();
+        let factors = nodes.find_map(|node| match node.does {
+            Does::Product(factors, _) => Some(factors),
+            _ => None,
+        })?;
+        let [a, b] = factors.map(|at| match &self.nodes.get(at)?.does {
+            Does::Load(name) => Some((at, name.as_str())),
+            _ => None,
+        });
+        Some([a?, b?])
+    }
+
     /// What trips of the main loop carry on, with what a trip reads for it.
     pub fn carried(&self) -> Option<(usize, &[usize])> {
         let mut nodes = self.nodes.iter().enumerate();
@@ -202,7 +202,8 @@ impl Flow {
         let is_bare = |node: &Node| match &node.does {
             Does::Product(..) => true,
             Does::Map(value, _) => matches!(value.kind, ExprKind::Parameter(_)),
-            Does::Load(_) | Does::Carried(..) | Does::Fold(..) => false,
+            Does::Load(_) => node.summed,
+            Does::Carried(..) | Does::Fold(..) => false,
         };
         self.combinings.is_empty() && self.nodes.iter().all(is_bare)
     }

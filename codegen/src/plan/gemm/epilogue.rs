@@ -1,6 +1,7 @@
 //! What is computed of the sums of a product before they are stored: every operand that is read
 //! beside the factors comes to the threads that hold the sums it belongs to.
 
+use tilewright_formula::Source;
 use tilewright_formula::form::Form;
 use tilewright_layout::make_tiled_copy_c;
 
@@ -14,8 +15,9 @@ use crate::plan::copies::vector_width::{self, Shared};
 use crate::plan::data::assumptions::Assumption;
 use crate::plan::data::folds::Spread;
 use crate::plan::data::model::{MmaPlan, Plan};
+use crate::plan::data::moves::Hop;
 use crate::plan::data::moves::Step;
-use crate::plan::data::values::{Does, Every, Factors, Flow, Node, Staged};
+use crate::plan::data::values::{Does, Every, Flow, Node, Staged};
 use crate::plan::instructions::arithmetic::{computed, elements};
 use crate::plan::instructions::choose::Chooser;
 use crate::plan::limits::overlapping_outputs;
@@ -41,12 +43,15 @@ pub(super) fn flow(spec: &Spec) -> Option<Flow> {
     let behind =
         statements.filter(|(at, _)| *at == found.sum.statement || found.epilogue.contains(at));
     let behind = behind.map(|(_, statement)| statement);
-    let [a, b] = [Role::A, Role::B].map(|role| spec.problem.operand_as(role));
-    let (a, b) = (a?.name.clone(), b?.name.clone());
+    let [a, b] = [Role::A, Role::B].map(|role| {
+        let name = &spec.problem.operand_as(role)?.name;
+        let mut operands = formula.signature.operands.iter();
+        Some(Source::Operand(operands.position(|one| one.name == *name)?))
+    });
     let product = ProductSite {
         sum: &found.sum,
         parts: found.parts.as_ref().map(|parts| &parts.sum),
-        factors: Factors { a, b },
+        factors: [a?, b?],
         planes: computes.planes.as_ref(),
     };
     Some(graph::of(formula, behind, modes, Begins::Product(product)))
@@ -67,8 +72,9 @@ pub(super) fn plan(
     let together = if pairs { 2 } else { 1 };
     let first = plan.output().map(|output| output.name.clone());
     for at in 0..flow.nodes.len() {
-        if of_boxes(plan, &flow.nodes[at]) {
-            flow.nodes[at].staged = Some(Staged::Boxes);
+        flow.nodes[at].staged = staged(plan, &flow.nodes[at]);
+        if flow.nodes[at].summed {
+            continue;
         }
         let Some((name, hop)) = flow.nodes[at].moved() else {
             continue;
@@ -113,12 +119,20 @@ pub(super) fn plan(
     Ok(())
 }
 
-/// Whether boxes bring what a node loads, for each trip of the main loop.
-fn of_boxes(plan: &Plan, node: &Node) -> bool {
-    let (Does::Load(name), Every::Trip, Some(roles)) = (&node.does, node.every, &plan.roles) else {
-        return false;
+/// How what a node loads for each trip of the main loop comes into shared memory, where it does.
+fn staged(plan: &Plan, node: &Node) -> Option<Staged> {
+    let (Does::Load(name), Every::Trip) = (&node.does, node.every) else {
+        return None;
     };
-    roles.loads(Every::Trip).any(|load| load.operand == *name)
+    let mut boxes = (plan.roles.iter()).flat_map(|roles| roles.loads(Every::Trip));
+    if boxes.any(|load| load.operand == *name) {
+        return Some(Staged::Boxes);
+    }
+    let by_copies = plan.step(name, Hop::G2s).is_some();
+    node.summed.then_some(match by_copies {
+        true => Staged::Filled,
+        false => Staged::Turned(None),
+    })
 }
 
 /// Whether the epilogue folds results along the columns.

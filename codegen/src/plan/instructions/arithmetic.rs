@@ -25,6 +25,10 @@ pub(crate) fn computed(dtype: DType) -> Packing {
 pub(in crate::plan) fn elements(chooser: &mut Chooser<'_>, flow: &mut Flow) {
     for at in 0..flow.nodes.len() {
         let node = &flow.nodes[at];
+        // Factors are held as the MMA takes them.
+        if node.summed {
+            continue;
+        }
         if node.held == [None; 2] {
             let held = Some(computed(node.dtype));
             flow.nodes[at].held = [held; 2];

@@ -17,7 +17,7 @@ use tilewright_formula::{Expr, ExprKind, Formula, Index, Source, Statement, Valu
 use crate::dtype::DType;
 use crate::plan::data::combining::{Combining, fold_of};
 use crate::plan::data::folds::Combination;
-use crate::plan::data::values::{Does, Every, Factors, Flow, Node};
+use crate::plan::data::values::{Does, Every, Flow, Node};
 use crate::spec::Planes;
 
 /// The product that a graph begins with.
@@ -26,8 +26,8 @@ pub(in crate::plan) struct ProductSite<'f> {
     pub sum: &'f FoldSite,
     /// The sum of its parts.
     pub parts: Option<&'f FoldSite>,
-    /// What it multiplies.
-    pub factors: Factors,
+    /// The operands that it multiplies: that of rows, and that of columns.
+    pub factors: [Source; 2],
     /// Products side by side.
     pub planes: Option<&'f Planes>,
 }
@@ -79,7 +79,7 @@ struct Growing<'f> {
     formula: &'f Formula,
     modes: [Option<ModeId>; 2],
     /// The product's sum, and what it multiplies.
-    sum: Option<(FoldSite, Factors)>,
+    sum: Option<(FoldSite, [Source; 2])>,
     /// The sum of the parts that the product makes.
     parts: Option<FoldSite>,
     /// The mode that tells planes apart, and the one that is made.
@@ -194,6 +194,7 @@ impl Growing<'_> {
         self.flow.nodes.push(Node {
             name,
             keeps,
+            summed: false,
             dtype,
             does,
             every,
@@ -254,7 +255,7 @@ impl Growing<'_> {
                     Some(_) => (self.own_name("part"), Every::Trip),
                     None => (name, Every::WorkTile),
                 };
-                let does = Does::Product(factors, plane);
+                let does = Does::Product(self.factors(factors), plane);
                 let node = self.push(name, [true; 2], *dtype, (does, every));
                 parameter(from, node)
             }
@@ -281,6 +282,21 @@ impl Growing<'_> {
             kind,
             ..expr.clone()
         }
+    }
+
+    /// The nodes of a product's factors, which all planes share.
+    fn factors(&mut self, [a, b]: [Source; 2]) -> [usize; 2] {
+        [(a, [true, false]), (b, [false, true])].map(|(source, keeps)| {
+            let name = self.formula.name(source);
+            let is = |node: &Node| node.summed && node.does == Does::Load(name.to_owned());
+            if let Some(known) = self.flow.nodes.iter().position(is) {
+                return known;
+            }
+            let does = (Does::Load(name.to_owned()), Every::Trip);
+            let at = self.push(name.to_owned(), keeps, self.formula.dtype(source), does);
+            self.flow.nodes[at].summed = true;
+            at
+        })
     }
 
     /// The node of the sum of parts, each of which has that value.

@@ -84,7 +84,8 @@ fn misfit_of_formula(plan: &Plan, output: &Operand, input: &Operand) -> Option<S
 
 /// Why an output may not take the place of an input, by who reads and stores what.
 fn misfit_of_plan(plan: &Plan, output: &Operand, input: &Operand) -> Result<Option<String>> {
-    let nodes = || plan.flow.iter().flat_map(|flow| &flow.nodes);
+    let nodes = plan.flow.iter().flat_map(|flow| &flow.nodes);
+    let nodes = || nodes.clone().filter(|node| !node.summed);
     let is_load = |node: &Node| node.does == Does::Load(input.name.clone());
     let loads: Vec<_> = nodes().filter(|node| is_load(node)).collect();
     if read_after(plan, output, is_load) {

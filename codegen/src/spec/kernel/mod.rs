@@ -1,14 +1,15 @@
 //! What follows from what a kernel computes.
 //!
 //! - `forms`: what each form of formula is made by
-//! - `fused_products`: products side by side (dual GEMM), columns in blocks
+//! - `product_modes`: what a tile has of each mode of a product: rows, columns, batches, planes (dual
+//!   GEMM), blocks of columns
 //! - `shape`: operands with their roles, modes that tiles cut
 //! - `operand`: a tensor argument
 //! - `resolved`: a formula with its form
 //! - `tile`: modes of a tile by position, and a tile to begin with
 
 pub(super) mod forms;
-pub(super) mod fused_products;
+pub(super) mod product_modes;
 pub(super) mod shape;
 pub(super) mod operand;
 pub(super) mod resolved;

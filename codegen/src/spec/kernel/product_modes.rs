@@ -1,10 +1,10 @@
-//! Planes: products of one left factor with several right ones, which an epilogue puts together
-//! element by element, such as the gate and the up projection of SwiGLU.
+//! What a tile has of each mode of a product.
 //!
-//! Comes in: a formula and its form. Goes out: the constant mode of the columns that tells the
-//! products apart, where there is one; and what a tile has of the modes beside it: rows and columns
-//! along one each, of the others one coordinate. Those are batches, and blocks of columns where
-//! these are of a constant number each.
+//! Comes in: a formula and its form. Goes out: rows and columns along one mode each, of the others
+//! one coordinate: batches, and blocks of columns where these are of a constant number each. And
+//! planes: the constant mode of the columns that tells apart products of one left factor with
+//! several right ones, which an epilogue puts together element by element, such as the gate and the
+//! up projection of SwiGLU.
 
 use tilewright_formula::form::{Contraction, Form};
 use tilewright_formula::{Extent, Formula, Source};

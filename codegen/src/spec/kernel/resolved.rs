@@ -12,7 +12,7 @@ use tilewright_formula::{
 use super::forms::FormKind;
 use super::operand::Operand;
 use super::shape::Shape;
-use crate::spec::kernel::fused_products::{self, Planes, tile_of};
+use crate::spec::kernel::product_modes::{self, Planes, tile_of};
 
 /// Modes that a tile of rows cuts at most.
 pub const TILE_MODES: usize = 2;
@@ -135,12 +135,12 @@ impl Computes {
 
     /// The mode of a product's blocks of columns, of which a tile has one.
     pub fn blocks(&self) -> Option<String> {
-        fused_products::mode_of(&self.formula, &self.form, |modes| modes.blocks)
+        product_modes::mode_of(&self.formula, &self.form, |modes| modes.blocks)
     }
 
     /// The mode of the parts that a product's sum is made of: a step of the main loop has one.
     pub fn part(&self) -> Option<String> {
-        fused_products::mode_of(&self.formula, &self.form, |modes| modes.part)
+        product_modes::mode_of(&self.formula, &self.form, |modes| modes.part)
     }
 
     /// The modes that no tile cuts, each of which a tile has one coordinate along: of rows, where
@@ -149,7 +149,7 @@ impl Computes {
     pub fn outer_modes(&self) -> Vec<String> {
         let visited = self.visited();
         if self.kind() != FormKind::Rows {
-            return fused_products::apart(&self.formula, &self.form);
+            return product_modes::apart(&self.formula, &self.form);
         }
         if visited.len() <= TILE_MODES {
             return Vec::new();

@@ -9,7 +9,7 @@ use tilewright_formula::syntax::{NodeKind, Tree, parse_what_can_be};
 use tilewright_formula::{self as formula, Axis, DType, Formula, Signature, identity};
 
 use super::forms::{FormKind, Role, TypeRule};
-use crate::spec::kernel::fused_products::{self, Planes, ProductModes, tile_of};
+use crate::spec::kernel::product_modes::{self, Planes, ProductModes, tile_of};
 
 /// What one kernel is made of.
 #[derive(Clone, Debug)]
@@ -260,8 +260,8 @@ impl Shape {
         let is_plain = plain.is_some();
         let (operands, tile) = plain.unwrap_or_else(|| {
             let planes = Planes::of(&formula, form);
-            let mut apart = fused_products::apart(&formula, form);
-            apart.extend(fused_products::mode_of(&formula, form, |modes| modes.part));
+            let mut apart = product_modes::apart(&formula, form);
+            apart.extend(product_modes::mode_of(&formula, form, |modes| modes.part));
             let operands = formula.signature.operands.iter().enumerate();
             let operands = operands.map(|(at, operand)| {
                 let modes = operand.axes.iter().map(ToString::to_string);

@@ -6,7 +6,7 @@
 use tilewright_formula::form::Form;
 use tilewright_formula::{Extent, Formula, Source};
 
-use crate::spec::kernel::fused_products::tile_of;
+use crate::spec::kernel::product_modes::tile_of;
 use crate::spec::kernel::resolved::TILE_MODES;
 
 /// Rows and columns of a product's first tile, and bytes of what it has along the summed mode.

@@ -25,7 +25,7 @@ pub(super) fn work_tile<'p>(tiles: &mut Tiles<'p>, flow: &'p Flow) -> Result<Wor
     let step = step.ok_or_else(|| bug(plan, "nothing is moved"))?;
     let whole = partition::whole_of_step(step)?.dst;
     let staged = staged(tiles, flow)?;
-    let flow_tiles = FlowTiles::declare(tiles, flow, &whole, &[])?;
+    let flow_tiles = FlowTiles::declare(tiles, flow, &whole, &|_| None)?;
     let ways = |bounds| -> Result<Vec<Op>> {
         let way = match bounds {
             Bounds::Inside | Bounds::Vectors => Edge::Vectors,
@@ -83,20 +83,21 @@ fn staged(tiles: &mut Tiles<'_>, flow: &Flow) -> Result<Vec<Op>> {
     });
     let (filled, transposed): (Vec<_>, Vec<_>) =
         loaded.partition(|(_, staged)| **staged == Staged::Filled);
-    let buffer = |tiles: &Tiles<'_>, name| View::Smem(tiles.smem_of(name), Stage::Fixed(0), None);
+    let buffer = |tiles: &Tiles<'_>, name| tiles.smem(name, Stage::Fixed(0), None);
     let mut ops = Vec::new();
     for (name, _) in &filled {
-        let views = [tiles.gmem_of(name), buffer(tiles, name)];
-        ops.push(tiles.step_of(name, Hop::G2s, views, Bounds::Checked));
+        let views = [tiles.gmem_of(name)?, buffer(tiles, name)?];
+        ops.push(tiles.step_of(name, Hop::G2s, views, Bounds::Checked)?);
     }
-    let buffers: Vec<View> = filled.iter().map(|(name, _)| buffer(tiles, name)).collect();
+    let buffers = filled.iter().map(|(name, _)| buffer(tiles, name));
+    let buffers: Vec<View> = buffers.collect::<Result<_>>()?;
     let pipe = match buffers.is_empty() {
         true => None,
         false => Some(ring(tiles, buffers)),
     };
     ops.extend(pipe.map(|pipe| sync(Sync::Commit(pipe))));
     for (name, staged) in &transposed {
-        let to = buffer(tiles, name);
+        let to = buffer(tiles, name)?;
         ops.extend(turn(tiles, name, staged, to)?);
     }
     ops.extend(pipe.map(|pipe| sync(Sync::Await(pipe, 0))));
@@ -116,8 +117,8 @@ fn turn(tiles: &mut Tiles<'_>, name: &str, staged: &Staged, to: View) -> Result<
         Some(_) => tiles.loaded(&format!("{name}_alone"), name, Hop::G2r, true)?,
         None => vectors,
     };
-    let from = tiles.gmem_of(name);
-    let mut whole = vec![tiles.step_of(name, Hop::G2r, [from, vectors], Bounds::Inside)];
+    let from = tiles.gmem_of(name)?;
+    let mut whole = vec![tiles.step_of(name, Hop::G2r, [from, vectors], Bounds::Inside)?];
     // Vectors are taken apart; those cut by an edge come so.
     whole.extend(element.map(|element| Op::Map {
         to: alone,
@@ -125,11 +126,11 @@ fn turn(tiles: &mut Tiles<'_>, name: &str, staged: &Staged, to: View) -> Result<
         element,
         share: WHOLE,
     }));
-    let edge = tiles.step_of(name, Hop::G2r, [from, alone], Bounds::Checked);
+    let edge = tiles.step_of(name, Hop::G2r, [from, alone], Bounds::Checked)?;
     let load = match tiles.has_elements(name, Hop::G2r) {
         true => Op::IfInside(whole, vec![edge]),
         false => edge,
     };
-    let write = tiles.step_of(name, Hop::R2s, [alone, to], Bounds::Inside);
+    let write = tiles.step_of(name, Hop::R2s, [alone, to], Bounds::Inside)?;
     Ok(vec![load, write])
 }

@@ -15,7 +15,7 @@ mod main_loops;
 use crate::error::{Error, Result};
 use crate::ir::tile::{Across, Engine, Every, Full, Kernel, Op, Pipe, PipeId, Sync, Team, View};
 use crate::plan::data::model::Plan;
-use crate::plan::data::moves::Hop;
+use crate::plan::data::values::Staged;
 use crate::spec::keys::model::LaunchKind;
 use main_loops::{multistage, synchronous, warp_specialized};
 use tiles::Tiles;
@@ -55,12 +55,17 @@ pub fn build(plan: &Plan) -> Result<Kernel> {
         None => vec![elementwise::work_tile(&mut tiles, flow)?.each()],
         Some(mma) => {
             let product = tiles.product(mma, flow)?;
-            match &plan.roles {
-                Some(roles) => warp_specialized::body(&mut tiles, &product, roles)?,
-                None if product.moves(plan, Hop::G2s) => {
+            match (product.staged(), &plan.roles) {
+                (Some(Staged::Boxes), Some(roles)) => {
+                    warp_specialized::body(&mut tiles, &product, roles)?
+                }
+                (Some(Staged::Filled), None) => {
                     vec![multistage::work_tile(&mut tiles, &product)?.each()]
                 }
-                None => vec![synchronous::work_tile(&tiles, &product)?.each()],
+                (Some(Staged::Turned(_)), None) => {
+                    vec![synchronous::work_tile(&tiles, &product)?.each()]
+                }
+                _ => return Err(bug(plan, "factors that no main loop loads")),
             }
         }
     };

@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use crate::element::Element;
 use crate::error::Result;
+use crate::ir::tile::build::bug;
 use crate::ir::tile::build::tiles::Tiles;
 use crate::ir::tile::build::values::FlowTiles;
 use crate::ir::tile::{Op, Slice, Stage, Start, TileId, View, WHOLE};
-use crate::plan::data::model::Plan;
-use crate::plan::data::moves::Hop;
-use crate::plan::data::values::Factors;
+use crate::plan::data::values::Staged;
 
 /// What a product is made of.
 pub(super) struct Product<'p> {
@@ -24,8 +23,8 @@ pub(super) struct Product<'p> {
     pub values: usize,
     /// What is computed of them before they are stored.
     pub flow: FlowTiles<'p>,
-    /// Its factors, by the names of their operands.
-    pub(super) of: &'p Factors,
+    /// Its factors among the nodes, with their operands: that of rows, and that of columns.
+    pub(super) of: [(usize, &'p str); 2],
 }
 
 /// One factor of a product, as it comes through registers.
@@ -36,8 +35,8 @@ pub(super) struct Factor {
     pub gmem: View,
     /// Its tile in shared memory.
     pub(super) smem: TileId,
-    /// On its way from global to shared memory, where it goes that way.
-    pub passing: TileId,
+    /// On its way from global to shared memory, where it passes through registers.
+    pub(super) passing: Option<TileId>,
     /// As it comes out of shared memory.
     pub loaded: TileId,
     /// As the MMA takes it.
@@ -51,17 +50,24 @@ impl Factor {
     pub fn slot(&self, stage: Stage, block: Option<u32>) -> View {
         View::Smem(self.smem, stage, block)
     }
+
+    /// Its registers on its way from global to shared memory.
+    pub fn passing(&self, tiles: &Tiles<'_>) -> Result<View> {
+        let missing = || bug(tiles.plan(), "a factor that passes no registers");
+        Ok(View::Rmem(self.passing.ok_or_else(missing)?, 0))
+    }
 }
 
 impl Product<'_> {
     /// The names of its factors' operands.
     pub fn names(&self) -> [&str; 2] {
-        [&self.of.a, &self.of.b]
+        self.of.map(|(_, name)| name)
     }
 
-    /// Whether its factors make that hop, tile by tile.
-    pub fn moves(&self, plan: &Plan, hop: Hop) -> bool {
-        plan.step(&self.of.a, hop).is_some()
+    /// How its factors come into shared memory.
+    pub fn staged(&self) -> Option<&Staged> {
+        let [(first, _), _] = self.of;
+        self.flow.staged(first)
     }
 
     /// Sets the accumulators to zero.
@@ -74,14 +80,9 @@ impl Product<'_> {
         })
     }
 
-    /// The accumulators of the only plane.
-    pub fn alone(&self) -> TileId {
-        self.acc.first().copied().unwrap_or(TileId(usize::MAX))
-    }
-
     /// The only tile of what a work tile's trips add up: accumulators, or the sums of parts.
-    pub fn total(&self) -> TileId {
-        self.flow.carried().unwrap_or_else(|| self.alone())
+    pub fn total(&self) -> Option<TileId> {
+        self.flow.carried().or_else(|| self.acc.first().copied())
     }
 
     /// Widens the fragments of a buffer to the MMA's types, where they are stored narrower.

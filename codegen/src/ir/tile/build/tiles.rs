@@ -20,7 +20,7 @@ use crate::plan::copies::partition::{self, MmaParts};
 use crate::plan::copies::thread_digits::Part;
 use crate::plan::data::model::{MmaPlan, Plan};
 use crate::plan::data::moves::{Hop, Step};
-use crate::plan::data::values::{Factors, Flow};
+use crate::plan::data::values::{Does, Flow};
 use crate::plan::instructions::casts::{cast, zero};
 use crate::spec::keys::model::Operand;
 
@@ -125,25 +125,27 @@ impl<'p> Tiles<'p> {
         }
     }
 
-    fn find(&self, name: &str, is: impl Fn(&Place) -> bool) -> TileId {
+    fn find(&self, name: &str, is: impl Fn(&Place) -> bool) -> Result<TileId> {
         let mut tiles = self.tiles.iter();
         let at = tiles.position(|tile| tile.name == name && is(&tile.place));
-        TileId(at.unwrap_or(usize::MAX))
+        let missing = || bug(self.plan, &format!("no tile of {name} in memory"));
+        at.map(TileId).ok_or_else(missing)
     }
 
     /// The tile of that name in global memory: the operand's, or that of one of its planes.
-    pub fn gmem_of(&self, name: &str) -> View {
-        View::Gmem(self.find(name, |place| matches!(place, Place::Gmem(..))))
+    pub fn gmem_of(&self, name: &str) -> Result<View> {
+        let tile = self.find(name, |place| matches!(place, Place::Gmem(..)))?;
+        Ok(View::Gmem(tile))
     }
 
     /// The tile of that name in shared memory.
-    pub fn smem_of(&self, name: &str) -> TileId {
+    pub fn smem_of(&self, name: &str) -> Result<TileId> {
         self.find(name, |place| matches!(place, Place::Smem(_)))
     }
 
     /// A buffer of the tile of that name in shared memory, or a block of it.
-    pub fn smem(&self, name: &str, stage: Stage, block: Option<u32>) -> View {
-        View::Smem(self.smem_of(name), stage, block)
+    pub fn smem(&self, name: &str, stage: Stage, block: Option<u32>) -> Result<View> {
+        Ok(View::Smem(self.smem_of(name)?, stage, block))
     }
 
     /// Whether vectors of the operand's step are more than one element, which go by themselves at
@@ -154,14 +156,8 @@ impl<'p> Tiles<'p> {
     }
 
     /// The copy of the operand of that name.
-    pub fn step_of(&self, name: &str, hop: Hop, [from, to]: [View; 2], bounds: Bounds) -> Op {
-        Op::Copy {
-            from,
-            to,
-            by: self.by(name, hop),
-            bounds,
-            share: WHOLE,
-        }
+    pub fn step_of(&self, name: &str, hop: Hop, views: [View; 2], bounds: Bounds) -> Result<Op> {
+        self.part(name, hop, views, bounds, WHOLE)
     }
 
     /// A share of it.
@@ -172,23 +168,27 @@ impl<'p> Tiles<'p> {
         [from, to]: [View; 2],
         bounds: Bounds,
         share: Slice,
-    ) -> Op {
-        Op::Copy {
+    ) -> Result<Op> {
+        Ok(Op::Copy {
             from,
             to,
-            by: self.by(name, hop),
+            by: self.by(name, hop)?,
             bounds,
             share,
-        }
+        })
     }
 
-    fn by(&self, name: &str, hop: Hop) -> CopyId {
+    fn by(&self, name: &str, hop: Hop) -> Result<CopyId> {
         let boxes =
             (self.plan.box_copies()).position(|copy| copy.operand == name && copy.hop == hop);
         let is = |step: &Step| step.operand == name && step.hop == hop;
+        let missing = || bug(self.plan, &format!("no copy {} of {name}", hop.name()));
         match boxes {
-            Some(number) => CopyId::Boxes(number),
-            None => CopyId::Tiled(self.plan.steps.iter().position(is).unwrap_or(usize::MAX)),
+            Some(number) => Ok(CopyId::Boxes(number)),
+            None => {
+                let number = self.plan.steps.iter().position(is);
+                Ok(CopyId::Tiled(number.ok_or_else(missing)?))
+            }
         }
     }
 
@@ -215,8 +215,7 @@ impl<'p> Tiles<'p> {
     /// The tiles of the plan's product.
     pub fn product(&mut self, mma: &MmaPlan, flow: &'p Flow) -> Result<Product<'p>> {
         let plan = self.plan;
-        let mut nodes = flow.nodes.iter();
-        let of = nodes.find_map(|node| node.does.factors());
+        let of = flow.factors();
         let of = of.ok_or_else(|| bug(plan, "a product of nothing"))?;
         let parts = partition::of_mma(plan, mma)?;
         let facts = mma.atom.mma.as_ref();
@@ -224,7 +223,7 @@ impl<'p> Tiles<'p> {
         let [_, a_type, b_type, acc_type] = facts.types;
         let factors = match facts.smem {
             [true, true] => Vec::new(),
-            _ => self.factors((mma, of), [a_type, b_type], &parts)?,
+            _ => self.factors((mma, of.map(|(_, name)| name)), [a_type, b_type], &parts)?,
         };
         let output = plan.output().ok_or_else(|| bug(plan, "no output"))?;
         let ty = mma
@@ -244,9 +243,22 @@ impl<'p> Tiles<'p> {
             .map(|plane| hold(plan.sum_name(plane), acc_type, ty))
             .collect();
         self.cut_rows(&acc, mma.waves)?;
+        // Of a factor, what the MMA reads of its first plane.
+        let read = of.map(|(_, name)| {
+            let own = factors
+                .iter()
+                .find(|factor: &&Factor| factor.operand == name);
+            own.map_or_else(|| self.smem_of(name), |factor| Ok(factor.fragment))
+        });
+        let [a, b] = read;
+        let read = [a?, b?];
+        let of_product = |at: usize| match flow.nodes[at].does {
+            Does::Product(_, plane) => acc.get(plane).copied(),
+            _ => (of.iter().zip(read)).find_map(|((node, _), tile)| (*node == at).then_some(tile)),
+        };
         Ok(Product {
             values: parts.c.values.len(),
-            flow: FlowTiles::declare(self, flow, &parts.c, &acc)?,
+            flow: FlowTiles::declare(self, flow, &parts.c, &of_product)?,
             factors,
             of,
             acc,
@@ -278,15 +290,12 @@ impl<'p> Tiles<'p> {
     /// before the fragments.
     fn factors(
         &mut self,
-        (mma, of): (&MmaPlan, &Factors),
+        (mma, [a, b]): (&MmaPlan, [&str; 2]),
         [a_type, b_type]: [DType; 2],
         parts: &MmaParts,
     ) -> Result<Vec<Factor>> {
         let plan = self.plan;
-        let sides = [
-            (&of.a, ("a", a_type), &parts.a),
-            (&of.b, ("b", b_type), &parts.b),
-        ];
+        let sides = [(a, ("a", a_type), &parts.a), (b, ("b", b_type), &parts.b)];
         let (mut planned, mut factors) = (Vec::new(), Vec::new());
         for (name, value, tv) in sides {
             let missing = || bug(plan, &format!("no factor {name}"));
@@ -301,8 +310,8 @@ impl<'p> Tiles<'p> {
             let (loaded, fragment, widen) = self.fragments(mma, (operand, &name), value, tv)?;
             factors.push(Factor {
                 operand: operand.name.clone(),
-                gmem: self.gmem_of(&name),
-                smem: self.smem_of(&name),
+                gmem: self.gmem_of(&name)?,
+                smem: self.smem_of(&name)?,
                 passing,
                 loaded,
                 fragment,
@@ -313,15 +322,13 @@ impl<'p> Tiles<'p> {
     }
 
     /// What passes through registers on its way into shared memory, into the tile of that name.
-    fn passing(&mut self, operand: &Operand, name: &str) -> Result<TileId> {
-        let name = format!("{name}_stage");
-        match self.plan.step(&operand.name, Hop::G2r) {
-            Some(_) => {
-                let loaded = self.loaded(&name, &operand.name, Hop::G2r, false)?;
-                Ok(loaded.tile())
-            }
-            None => Ok(TileId(usize::MAX)),
+    fn passing(&mut self, operand: &Operand, name: &str) -> Result<Option<TileId>> {
+        if self.plan.step(&operand.name, Hop::G2r).is_none() {
+            return Ok(None);
         }
+        let name = format!("{name}_stage");
+        let loaded = self.loaded(&name, &operand.name, Hop::G2r, false)?;
+        Ok(Some(loaded.tile()))
     }
 
     /// The fragments of a factor's tile of that name: as they come out of shared memory, as the MMA

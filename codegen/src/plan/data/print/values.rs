@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::plan::data::values::{Does, Every, Factors, Flow, Staged};
+use crate::plan::data::values::{Does, Every, Flow, Staged};
 
 impl fmt::Display for Flow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -18,11 +18,14 @@ impl fmt::Display for Flow {
                         None => {}
                         Some(Staged::Filled) => f.write_str(" through shared memory")?,
                         Some(Staged::Boxes) => f.write_str(" of a slot of the ring")?,
+                        Some(Staged::Turned(_)) if node.summed => {
+                            f.write_str(" through registers and shared memory")?;
+                        }
                         Some(Staged::Turned(_)) => f.write_str(", turned in shared memory")?,
                     }
                 }
-                Does::Product(Factors { a, b }, plane) => {
-                    write!(f, "sums of {a} * {b}")?;
+                Does::Product([a, b], plane) => {
+                    write!(f, "sums of {} * {}", names[*a], names[*b])?;
                     if *plane > 0 {
                         write!(f, ", of plane {plane}")?;
                     }

@@ -23,14 +23,14 @@ pub(in crate::ir::tile::build) fn work_tile(
     let mut begins = Vec::new();
     for stage in 0..stages - 1 {
         let place = (Stage::Fixed(stage), WHOLE);
-        begins.extend(load_tile(tiles, product, ring, place));
+        begins.extend(load_tile(tiles, product, ring, place)?);
     }
     begins.extend(product.clear());
     begins.extend([Sync::Await(ring, stages - 2), Sync::Meet].map(Op::Sync));
-    begins.extend(load_fragments(tiles, product, 0, 0));
+    begins.extend(load_fragments(tiles, product, 0, 0)?);
     Ok(WorkTile {
         begins,
-        trip: Some(trip(tiles, product, ring)),
+        trip: Some(trip(tiles, product, ring)?),
         ends: vec![sync(Sync::Drain(ring))],
         results: epilogue::results(tiles, product)?,
     })
@@ -39,7 +39,7 @@ pub(in crate::ir::tile::build) fn work_tile(
 /// One trip of the main loop. The next tile's copies are spread over all blocks but the last; of
 /// the last block's products, half are issued before the barrier, so that the tensor cores have
 /// work while the threads meet.
-fn trip(tiles: &Tiles<'_>, product: &Product<'_>, ring: PipeId) -> Vec<Op> {
+fn trip(tiles: &Tiles<'_>, product: &Product<'_>, ring: PipeId) -> Result<Vec<Op>> {
     let plan = tiles.plan();
     let blocks = plan.k_blocks();
     let loads = (blocks - 1).max(1);
@@ -47,12 +47,12 @@ fn trip(tiles: &Tiles<'_>, product: &Product<'_>, ring: PipeId) -> Vec<Op> {
     for block in 0..blocks {
         let (buffer, next) = (
             block % 2,
-            load_fragments(tiles, product, (block + 1) % blocks, (block + 1) % 2),
+            load_fragments(tiles, product, (block + 1) % blocks, (block + 1) % 2)?,
         );
         if block + 1 < blocks {
             ops.extend(next);
             let place = (Stage::At(End::Fill), Slice(block, loads));
-            ops.extend(load_tile(tiles, product, ring, place));
+            ops.extend(load_tile(tiles, product, ring, place)?);
             ops.extend(product.multiply(buffer, WHOLE));
         } else {
             ops.extend(product.multiply(buffer, Slice(0, 2)));
@@ -66,7 +66,7 @@ fn trip(tiles: &Tiles<'_>, product: &Product<'_>, ring: PipeId) -> Vec<Op> {
             ops.extend(product.multiply(buffer, Slice(1, 2)));
         }
     }
-    ops
+    Ok(ops)
 }
 
 /// Starts a share of the copies of the next tile along k into that buffer; the last share closes
@@ -76,20 +76,25 @@ fn load_tile(
     product: &Product<'_>,
     ring: PipeId,
     (stage, share): (Stage, Slice),
-) -> Vec<Op> {
+) -> Result<Vec<Op>> {
     let mut ops = Vec::new();
     for factor in &product.factors {
         let views = [factor.gmem, factor.slot(stage, None)];
-        ops.push(tiles.part(&factor.operand, Hop::G2s, views, Bounds::Checked, share));
+        ops.push(tiles.part(&factor.operand, Hop::G2s, views, Bounds::Checked, share)?);
     }
     if share.0 + 1 == share.1 {
         let next = Sync::Skip(ring, End::Fill, Trips::One);
         ops.extend([sync(Sync::Commit(ring)), Op::NextTile, sync(next)]);
     }
-    ops
+    Ok(ops)
 }
 
-fn load_fragments(tiles: &Tiles<'_>, product: &Product<'_>, block: u32, buffer: u32) -> Vec<Op> {
+fn load_fragments(
+    tiles: &Tiles<'_>,
+    product: &Product<'_>,
+    block: u32,
+    buffer: u32,
+) -> Result<Vec<Op>> {
     let load = |factor: &Factor| {
         let slot = factor.slot(Stage::At(End::Empty), Some(block));
         let views = [slot, View::Rmem(factor.loaded, buffer)];

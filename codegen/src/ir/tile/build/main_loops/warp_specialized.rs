@@ -48,20 +48,21 @@ pub(in crate::ir::tile::build) fn body(
             registers: registers(left),
         });
     }
-    let pipes = Pipes::of(tiles, product, roles);
+    let pipes = Pipes::of(tiles, product, roles)?;
     Ok(vec![
         Op::InitPipes,
         Op::Teams(vec![
-            (Team::Producer, produce(tiles, &pipes, roles)),
+            (Team::Producer, produce(tiles, &pipes, roles)?),
             (Team::Consumers, consume(tiles, product, &pipes, roles)?),
         ]),
     ])
 }
 
 impl Pipes {
-    fn of(tiles: &mut Tiles<'_>, product: &Product<'_>, roles: &Roles) -> Pipes {
+    fn of(tiles: &mut Tiles<'_>, product: &Product<'_>, roles: &Roles) -> Result<Pipes> {
         let consumers = Team::Consumers;
-        let loads = roles.pipes.iter().map(|pipe| filled(tiles, pipe)).collect();
+        let loads = roles.pipes.iter().map(|pipe| filled(tiles, pipe));
+        let loads = loads.collect::<Result<_>>()?;
         let groups = roles.in_flight + 1;
         let products = tiles.pipe(own_pipe(
             "products",
@@ -81,11 +82,14 @@ impl Pipes {
                 across: Across::Cta,
             })
         });
-        let staging = roles.store.as_ref().map(|store| {
-            let staged = tiles.smem(&store.operand, Stage::Turn, None).tile();
-            let buffers = roles.staging_buffers as u32;
-            tiles.pipe(own_pipe("staging", buffers, vec![staged], Engine::Stores))
-        });
+        let staging = match &roles.store {
+            None => None,
+            Some(store) => {
+                let (staged, buffers) = (tiles.smem_of(&store.operand)?, roles.staging_buffers);
+                let pipe = own_pipe("staging", buffers as u32, vec![staged], Engine::Stores);
+                Some(tiles.pipe(pipe))
+            }
+        };
         let cuts = tiles.plan().work.cuts_tiles();
         let partials = cuts.then(|| {
             tiles.pipe(Pipe {
@@ -99,13 +103,13 @@ impl Pipes {
                 across: Across::Grid,
             })
         });
-        Pipes {
+        Ok(Pipes {
             loads,
             products,
             turns,
             staging,
             partials,
-        }
+        })
     }
 
     /// The pipe that boxes fill for that.
@@ -130,7 +134,7 @@ fn own_pipe(name: &'static str, slots: u32, tiles: Vec<TileId>, engine: Engine) 
 }
 
 /// A pipe that boxes fill. What is loaded for each trip may come to several CTAs at once.
-fn filled(tiles: &mut Tiles<'_>, pipe: &LoadPipe) -> (Every, PipeId) {
+fn filled(tiles: &mut Tiles<'_>, pipe: &LoadPipe) -> Result<(Every, PipeId)> {
     let clustered = tiles.plan().work.cluster().size() > 1;
     let (name, across) = match pipe.every {
         Every::Trip if clustered => ("ring", Across::Cluster),
@@ -138,7 +142,8 @@ fn filled(tiles: &mut Tiles<'_>, pipe: &LoadPipe) -> (Every, PipeId) {
         Every::WorkTile => ("ahead", Across::Cta),
     };
     let loads = pipe.loads.iter();
-    let held = loads.map(|load| tiles.smem_of(&load.operand)).collect();
+    let held = loads.map(|load| tiles.smem_of(&load.operand));
+    let held = held.collect::<Result<_>>()?;
     let id = tiles.pipe(Pipe {
         name,
         slots: pipe.ring.stages,
@@ -149,10 +154,10 @@ fn filled(tiles: &mut Tiles<'_>, pipe: &LoadPipe) -> (Every, PipeId) {
         every: pipe.every,
         across,
     });
-    (pipe.every, id)
+    Ok((pipe.every, id))
 }
 
-fn produce(tiles: &Tiles<'_>, pipes: &Pipes, roles: &Roles) -> Vec<Op> {
+fn produce(tiles: &Tiles<'_>, pipes: &Pipes, roles: &Roles) -> Result<Vec<Op>> {
     let filled = |pipe: PipeId, loads: Vec<Op>| {
         let mut ops = vec![Op::Sync(Sync::Acquire(pipe)), Op::Sync(Sync::Arm(pipe))];
         ops.extend(loads);
@@ -160,17 +165,14 @@ fn produce(tiles: &Tiles<'_>, pipes: &Pipes, roles: &Roles) -> Vec<Op> {
         ops
     };
     let load = |name: &str| {
-        let at = Stage::At(End::Fill);
-        let views = [
-            tiles.gmem_of(name),
-            View::Smem(tiles.smem_of(name), at, None),
-        ];
+        let slot = tiles.smem(name, Stage::At(End::Fill), None)?;
+        let views = [tiles.gmem_of(name)?, slot];
         tiles.step_of(name, Hop::G2s, views, Bounds::Checked)
     };
     let (mut tile, mut ends) = (Vec::new(), Vec::new());
     for (pipe, (every, id)) in roles.pipes.iter().zip(&pipes.loads) {
         let loads = pipe.loads.iter().map(|copy| load(&copy.operand));
-        let slot = filled(*id, loads.collect());
+        let slot = filled(*id, loads.collect::<Result<_>>()?);
         match every {
             Every::Trip => tile.push(Op::ForEachKTile(slot)),
             Every::WorkTile => tile.extend(slot),
@@ -179,7 +181,7 @@ fn produce(tiles: &Tiles<'_>, pipes: &Pipes, roles: &Roles) -> Vec<Op> {
     }
     let mut body = vec![Op::ForEachWorkTile(tile)];
     body.extend(ends);
-    body
+    Ok(body)
 }
 
 fn consume(
@@ -198,7 +200,7 @@ fn consume(
         product,
         (ring, products, roles.in_flight),
         of_trips.as_ref(),
-    );
+    )?;
     let parts = pipes.partials.is_some();
     let skip = |trips| Op::Sync(Sync::Skip(ring, End::Empty, trips));
     // What the consumers before this one, or the other ones, take out of the pipes.
@@ -231,7 +233,11 @@ fn consume(
     let mut results: Vec<Op> = loaded(|pipe| Sync::Await(pipe, 0)).into_iter().collect();
     let stores: Vec<Op> = [stores].into_iter().chain(product.add_up(tiles)?).collect();
     match pipes.partials {
-        Some(partials) => results.push(hand_on(product.total(), partials, stores)),
+        Some(partials) => {
+            let total = product.total();
+            let total = total.ok_or_else(|| bug(tiles.plan(), "parts of no sums"))?;
+            results.push(hand_on(total, partials, stores));
+        }
         None => results.extend(stores),
     }
     results.extend(loaded(|pipe| Sync::Release(pipe, 0)));
@@ -255,14 +261,15 @@ fn trip(
     product: &Product<'_>,
     (ring, products, in_flight): (PipeId, PipeId, u32),
     own: Option<&OfTrips>,
-) -> Vec<Op> {
+) -> Result<Vec<Op>> {
     let factor = |name: &str| tiles.smem(name, Stage::At(End::Empty), None);
-    let [a, b] = product.names();
+    let [a, b] = product.names().map(factor);
+    let (a, b) = (a?, b?);
     let multiply = |start, share| {
         let mma = Op::Mma {
             acc: product.acc.clone(),
-            a: factor(a),
-            b: factor(b),
+            a,
+            b,
             start,
             share,
         };
@@ -279,7 +286,7 @@ fn trip(
         trip.extend(multiply(Start::FirstTrip, WHOLE));
         trip.push(Op::Sync(Sync::Await(products, in_flight)));
         trip.extend(done);
-        return trip;
+        return Ok(trip);
     };
     trip.extend(own.turn.iter().cloned());
     trip.push(Op::Sync(Sync::Await(ring, 0)));
@@ -292,7 +299,7 @@ fn trip(
         trip.extend(done.iter().filter(|_| number == waves).cloned());
         trip.push(take.clone());
     }
-    trip
+    Ok(trip)
 }
 
 /// Who continues an output tile hands its sums on to who began it, which adds and stores them.
@@ -318,14 +325,14 @@ fn store(
     staging: PipeId,
 ) -> Result<Vec<Op>> {
     let count = boxes.places.len() as u32;
-    let send = |number: u32, held: View| {
+    let send = |number: u32, held: View| -> Result<[Op; 4]> {
         let name = &boxes.operand;
-        let staged = tiles.smem(name, Stage::Turn, Some(number));
-        let into = tiles.step_of(name, Hop::R2s, [held, staged], Bounds::Inside);
-        let views = [staged, tiles.gmem_of(name)];
-        let out_of = tiles.step_of(name, Hop::S2g, views, Bounds::Checked);
+        let staged = tiles.smem(name, Stage::Turn, Some(number))?;
+        let into = tiles.step_of(name, Hop::R2s, [held, staged], Bounds::Inside)?;
+        let views = [staged, tiles.gmem_of(name)?];
+        let out_of = tiles.step_of(name, Hop::S2g, views, Bounds::Checked)?;
         let filled = Op::Sync(Sync::Commit(staging));
-        [Op::Sync(Sync::Acquire(staging)), into, filled, out_of]
+        Ok([Op::Sync(Sync::Acquire(staging)), into, filled, out_of])
     };
     let first = boxes.places.first().map_or(0, |place| place.coord[0]);
     let of_a_row = boxes.places.iter().filter(|place| place.coord[0] == first);
@@ -334,8 +341,9 @@ fn store(
     let mut ops = computed.before;
     for (number, part) in (0..).zip(computed.parts) {
         ops.extend(part);
-        let held = computed.held.into_iter();
-        ops.extend(held.flat_map(|held| send(number, held)));
+        if let Some(held) = computed.held {
+            ops.extend(send(number, held)?);
+        }
     }
     Ok(ops)
 }

@@ -47,12 +47,13 @@ pub(super) enum Edge {
 }
 
 impl<'p> FlowTiles<'p> {
-    /// Gives every node its registers: of values that are computed, as threads share out the tile.
+    /// Gives every node its tile: of values that are computed, registers as threads share out the
+    /// tile; of factors and sums, what the product has.
     pub fn declare(
         tiles: &mut Tiles<'p>,
         flow: &'p Flow,
         whole: &Part<2>,
-        sums: &[TileId],
+        of_product: &dyn Fn(usize) -> Option<TileId>,
     ) -> Result<FlowTiles<'p>> {
         let plan = tiles.plan();
         // Values are in the order in which results are stored, so that shares are of the same.
@@ -62,10 +63,10 @@ impl<'p> FlowTiles<'p> {
             None => whole.clone(),
         };
         let mut held = Vec::new();
-        for node in &flow.nodes {
-            if let Does::Product(_, plane) = node.does {
-                let sums = sums.get(plane).copied();
-                held.push([sums.ok_or_else(|| bug(plan, "sums of no product"))?; 2]);
+        for (at, node) in flow.nodes.iter().enumerate() {
+            if node.summed || matches!(node.does, Does::Product(..)) {
+                let tile = of_product(at);
+                held.push([tile.ok_or_else(|| bug(plan, "sums of no product"))?; 2]);
                 continue;
             }
             let tv = match moved(plan, node).filter(|_| node.combined.is_none()) {
@@ -104,6 +105,11 @@ impl<'p> FlowTiles<'p> {
             ahead,
             whole,
         })
+    }
+
+    /// How a node's elements come into shared memory, where they do.
+    pub fn staged(&self, node: usize) -> Option<&Staged> {
+        self.flow.nodes.get(node)?.staged.as_ref()
     }
 
     /// Whether it stores the sums of a product and does nothing else.
@@ -254,14 +260,14 @@ impl<'p> FlowTiles<'p> {
         (at, name): (usize, &str),
         (way, bounds, share): (Edge, Bounds, Slice),
     ) -> Result<Op> {
-        if let Some(load) = self.load_of_slot(tiles, (at, name), (way, share)) {
+        if let Some(load) = self.load_of_slot(tiles, (at, name), (way, share))? {
             return Ok(load);
         }
         let loads = matches!(self.flow.nodes[at].does, Does::Load(_));
         if loads && self.flow.nodes[at].staged.is_some() {
-            let buffer = View::Smem(tiles.smem_of(name), Stage::Fixed(0), None);
+            let buffer = tiles.smem(name, Stage::Fixed(0), None)?;
             let views = [buffer, self.view(at, way)];
-            return Ok(tiles.step_of(name, Hop::S2r, views, bounds));
+            return tiles.step_of(name, Hop::S2r, views, bounds);
         }
         let found = moved(self.plan, &self.flow.nodes[at]);
         let (number, _) = found.ok_or_else(|| bug(self.plan, "a node that nothing moves"))?;
@@ -274,22 +280,27 @@ impl<'p> FlowTiles<'p> {
         tiles: &Tiles<'_>,
         (at, name): (usize, &str),
         (way, share): (Edge, Slice),
-    ) -> Option<Op> {
+    ) -> Result<Option<Op>> {
         let is = |step: &Step| step.operand == name && step.hop == Hop::S2r;
-        let number = self.plan.steps.iter().position(is)?;
+        let Some(number) = self.plan.steps.iter().position(is) else {
+            return Ok(None);
+        };
         let node = &self.flow.nodes[at];
         let loads = matches!(node.does, Does::Load(_));
         let of_slot = match &node.staged {
             None => way == Edge::Vectors,
             Some(staged) => *staged == Staged::Boxes,
         };
-        (loads && of_slot).then(|| Op::Copy {
-            from: View::Smem(tiles.smem_of(name), Stage::At(End::Empty), None),
+        if !loads || !of_slot {
+            return Ok(None);
+        }
+        Ok(Some(Op::Copy {
+            from: tiles.smem(name, Stage::At(End::Empty), None)?,
             to: self.view(at, way),
             by: CopyId::Tiled(number),
             bounds: Bounds::Inside,
             share,
-        })
+        }))
     }
 
     /// Loads a share of a node from the operand of that name for the last time.
@@ -314,7 +325,7 @@ impl<'p> FlowTiles<'p> {
         number: usize,
     ) -> Result<Op> {
         let node = &self.flow.nodes[at];
-        let (gmem, view) = (tiles.gmem_of(name), self.view(at, way));
+        let (gmem, view) = (tiles.gmem_of(name)?, self.view(at, way));
         if let Some(how) = node.combined {
             let by = CopyId::Tiled(number);
             return self.combine((gmem, at, how), (way, bounds, share), by);

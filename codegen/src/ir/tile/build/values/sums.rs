@@ -26,7 +26,7 @@ impl FlowTiles<'_> {
             let step = moved(self.plan, node).map(|(number, _)| number);
             let held = View::Rmem(self.folded_by(number)?, 0);
             sums.push(AddUp {
-                to: tiles.gmem_of(name),
+                to: tiles.gmem_of(name)?,
                 held: in_order.passed.map(|_| held),
                 by: CopyId::Tiled(step.ok_or_else(|| bug(self.plan, "a node not moved"))?),
                 how: CombineId(number),

@@ -68,7 +68,7 @@ impl FlowTiles<'_> {
         let mut of_trips = OfTrips {
             before: self.loads(tiles, before, how)?,
             turn: Vec::new(),
-            slot: self.loads(tiles, |_, node| node.staged.is_some(), how)?,
+            slot: self.loads(tiles, |_, node| node.staged.is_some() && !node.summed, how)?,
             values: Vec::new(),
         };
         for (node, ahead) in &self.ahead {
@@ -115,7 +115,7 @@ impl FlowTiles<'_> {
     ) -> Result<Op> {
         let found = moved(self.plan, &self.flow.nodes[node]);
         let (number, step) = found.ok_or_else(|| bug(self.plan, "a node that nothing moves"))?;
-        let here = tiles.gmem_of(&step.operand);
+        let here = tiles.gmem_of(&step.operand)?;
         Ok(Op::Copy {
             from: match is_next {
                 true => View::Next(here.tile()),

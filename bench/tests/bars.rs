@@ -9,7 +9,7 @@ use std::path::Path;
 use tilewright_bench::bars::{markdown, plot, shipped};
 
 /// Files of rows that do not count, with the reason why; all others of the folder do.
-const NOT_COUNTED: [(&str, &[&str]); 4] = [
+const NOT_COUNTED: [(&str, &[&str]); 5] = [
     (
         "how far results are from f64, without times",
         &["2026-11-22-bounds"],
@@ -30,6 +30,11 @@ const NOT_COUNTED: [(&str, &[&str]); 4] = [
         "products that nobody tuned for, where most of ours are slower (`README.md` has their \
          pages)",
         &["2026-11-26-promotion-rows", "2026-11-26-random-rows"],
+    ),
+    (
+        "products with scales of random sizes, some with kernels that are not shipped (a page of \
+         their own)",
+        &["2026-11-27-scaled-random-rows"],
     ),
 ];
 

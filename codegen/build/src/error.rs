@@ -75,7 +75,7 @@ pub enum Error {
     #[error("{0}")]
     Request(String),
     /// Functions have no kernel for every problem.
-    #[error("{0}; add for each {LAST_RESORT}, or do not require a last resort",
+    #[error("{0}; add for each that may have one {LAST_RESORT}, or do not require a last resort",
         LAST_RESORT = tilewright_bundle::LAST_RESORT)]
     Uncovered(String),
     /// A file could not be read or written.

@@ -131,8 +131,13 @@ impl Lock {
             lock: path.to_owned(),
             problems: vec![problem],
         };
-        let lock: Lock = serde_json::from_str(&text)
-            .map_err(|error| refused(format!("no lock: {error}; write it again with --lock")))?;
+        let lock: Lock = serde_json::from_str(&text).map_err(|error| {
+            let way_out = match known::is_one(&text) {
+                true => "write it again with --lock",
+                false => "remove it, and write it anew with --lock",
+            };
+            refused(format!("no lock: {error}; {way_out}"))
+        })?;
         match lock.format {
             FORMAT => Ok(lock),
             other => Err(refused(format!(
@@ -142,7 +147,7 @@ impl Lock {
     }
 
     /// Whether a lock may be written at `path`: nothing lies there, or an earlier lock, be it of
-    /// another format or torn apart by a merge.
+    /// another format, torn apart by a merge or cut short.
     ///
     /// # Errors
     /// [`Error::Foreign`] when something else does, [`Error::Io`] when it cannot be read.

@@ -39,7 +39,10 @@ pub(crate) fn line(bundle: &Bundle, all: bool, least: Option<Capability>) -> Opt
     }
     let one = |lacking: &NoLastResort| {
         let (specs, lacks) = (lacking.specs.join(", "), lacking.lacks.join(", "));
-        format!("{specs} ({lacks})")
+        match &lacking.why_none {
+            Some(why) => format!("{specs} ({lacks}; {why})"),
+            None => format!("{specs} ({lacks})"),
+        }
     };
     let told: Vec<String> = found.iter().take(TOLD).map(one).collect();
     let more = match found.len().saturating_sub(TOLD) {

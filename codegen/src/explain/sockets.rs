@@ -201,9 +201,8 @@ fn of_flow(plan: &Plan, formula: &Formula, flow: &Flow, places: [&'static str; 4
             ),
             Does::Map(value, _) | Does::Carried(value, _) => {
                 let text = formula.text.get(value.span.clone()).unwrap_or_default();
-                let calls = node.element[0]
-                    .iter()
-                    .flat_map(|element| &element.code.calls);
+                let codes = node.element[0].iter();
+                let calls = codes.flat_map(|element| &element.code.calls);
                 let mut atoms: Vec<String> = Vec::new();
                 for call in calls {
                     if !atoms.contains(&call.atom.id) {
@@ -214,15 +213,10 @@ fn of_flow(plan: &Plan, formula: &Formula, flow: &Flow, places: [&'static str; 4
             }
             Does::Fold(from, number) => {
                 let from = flow.nodes.get(*from).map_or("", |node| &node.name);
-                let kind = flow
-                    .folds
-                    .get(*number)
-                    .map_or("", |fold| fold.how.fold.name());
-                (
-                    fold,
-                    format!("{} = {kind} of {from}", node.name),
-                    Vec::new(),
-                )
+                let kind = flow.folds.get(*number);
+                let kind = kind.map_or("", |fold| fold.how.fold.name());
+                let expression = format!("{} = {kind} of {from}", node.name);
+                (fold, expression, Vec::new())
             }
         };
         // A cast and a name alone are no work of their own.

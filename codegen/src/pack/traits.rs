@@ -11,6 +11,7 @@ pub(super) fn of(plan: &Plan) -> Traits {
     let mut traits = Traits {
         stages: plan.stages,
         persistent: plan.work.is_persistent(),
+        split: plan.work.parts().map(|parts| parts.ctas),
         ..Traits::default()
     };
     for ModeFate { mode, fate } in plan.fates() {

@@ -1,13 +1,12 @@
 //! Which functions of a bundle have no last resort: a kernel that takes every shape, every stride
-//! and every address, on every device that a kernel of it is for, or on all from one on.
+//! and every address (but nothing along what is folded, which no kernel takes), on every device
+//! that a kernel of it is for, or on all from one on.
 //!
 //! A problem that no kernel takes is refused at run time. What a formula or its types demand, every
 //! kernel of it demands: promises about tables, whole elements, whole bytes of packed ones.
 
 use std::collections::BTreeMap;
 use std::fmt;
-
-use tilewright_formula::DType;
 
 use crate::code::Capability;
 use crate::expr::Expr;
@@ -30,8 +29,9 @@ pub struct NoLastResort {
     pub nearest: String,
     /// What keeps it from being the last resort.
     pub lacks: Vec<String>,
-    /// The type of its factors, where tensor cores alone multiply it: no spec gives it one.
-    pub alone: Option<DType>,
+    /// Why no spec gives it one, where none does: tensor cores alone multiply its factors, or
+    /// elements share bytes.
+    pub why_none: Option<String>,
 }
 
 impl fmt::Display for NoLastResort {
@@ -42,8 +42,8 @@ impl fmt::Display for NoLastResort {
             "no last resort for {}: the nearest, {nearest}, {lacks}",
             self.specs.join(", ")
         )?;
-        match self.alone {
-            Some(dtype) => write!(f, "; factors of {dtype} have kernels for no other rows"),
+        match &self.why_none {
+            Some(why) => write!(f, "; {why}"),
             None => Ok(()),
         }
     }
@@ -123,15 +123,27 @@ fn lacking(
     let mut specs: Vec<String> = kernels.iter().map(|kernel| kernel.spec.clone()).collect();
     specs.sort();
     specs.dedup();
-    let mut operands = nearest.semantics.operands.iter();
-    let alone = operands.find(|operand| nearest.is_of_tensor_cores(operand));
     Some(NoLastResort {
-        alone: alone.map(|operand| operand.dtype),
+        why_none: why_none(nearest),
         function: function.clone(),
         specs,
         nearest: nearest.id.clone(),
         lacks,
     })
+}
+
+/// Why no kernel computes what this one does with any strides, where none does.
+fn why_none(kernel: &Kernel) -> Option<String> {
+    let operands = || kernel.semantics.operands.iter();
+    if let Some(factor) = operands().find(|operand| kernel.is_of_tensor_cores(operand)) {
+        let dtype = factor.dtype;
+        return Some(format!("factors of {dtype} have kernels for no other rows"));
+    }
+    let pairs = operands().find(|operand| operand.dtype.per_byte() > 1)?;
+    let (name, dtype) = (&pairs.name, pairs.dtype);
+    Some(format!(
+        "elements of {name} ({dtype}) share bytes, so that rows of every operand are whole vectors"
+    ))
 }
 
 /// What keeps a kernel from being the last resort for its own layouts.

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 const MAX_TILE: i64 = i32::MAX as i64;
 /// The most steps in flight: more than shared memory has room for.
 const MAX_STAGES: u32 = 1024;
+/// The most CTAs of a cluster.
+const MAX_SPLIT: u32 = 16;
 
 /// How a kernel cuts its problem. Modes that are in neither list have one coordinate in each tile,
 /// or are as long as an operand is that a table looks into.
@@ -25,6 +27,9 @@ pub struct Traits {
     pub outer: Vec<String>,
     /// Steps that are in flight at once.
     pub stages: u32,
+    /// CTAs that share out the steps of a tile; none where one takes all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split: Option<u32>,
     /// Whether a CTA makes one tile after another.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub persistent: bool,
@@ -53,6 +58,11 @@ impl Traits {
             problems.push(format!(
                 "traits.stages is {}; at most {MAX_STAGES} are allowed",
                 self.stages
+            ));
+        }
+        if let Some(split) = self.split.filter(|split| !(2..=MAX_SPLIT).contains(split)) {
+            problems.push(format!(
+                "traits.split is {split}; 2 to {MAX_SPLIT} are allowed, or none"
             ));
         }
         problems

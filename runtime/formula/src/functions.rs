@@ -157,7 +157,7 @@ pub const DERIVED: &[Derived] = &[
         name: "gelu",
         parameters: &["x"],
         definition: "0.5 * x * (1 + erf(0.7071067811865476 * x))",
-        doc: "Gaussian error linear unit; 0 at -inf, where the definition has none",
+        doc: "Gaussian error linear unit; within 1e-8 of 0 at -inf, where the definition has none",
     },
     Derived {
         name: "gelu_tanh",

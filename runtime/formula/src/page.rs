@@ -134,7 +134,8 @@ fn error(slack: &Slack) -> String {
     }
     for [within, absolute] in slack.absolute {
         let to = match within.is_finite() {
-            true => format!(" to abs(x) = {within:.1}"),
+            // No further than it holds.
+            true => format!(" to abs(x) = {:.3}", (within * 1e3).floor() / 1e3),
             false => String::new(),
         };
         parts.push(format!("{absolute:.3e} itself{to}"));

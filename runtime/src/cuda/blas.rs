@@ -83,7 +83,8 @@ impl Batch {
 /// Which elements of an fp8 factor share an f32 scale that they are multiplied by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScaleMode {
-    /// 128 along the contracted index, of one of the other. Scales lie as (extent,k/128):(1,extent).
+    /// 128 along the contracted index, of one of the other. Scales lie as
+    /// (extent,k/128):(1,extent).
     Vec128,
     /// 128 along both. Scales lie as (extent/128,k/128):(l,1), where `l` is the multiple of 4 from
     /// k/128 on.
@@ -137,6 +138,20 @@ impl Product {
             .map_err(failed("cublasLtMatmulDescSetAttribute"))
     }
 
+    /// Says how the scales of left and right lie. Algorithms are asked for with some memory in
+    /// their place; each launch has its own.
+    fn scale_by(&self, modes: [ScaleMode; 2], place: &DeviceMemory) -> Result<(), Error> {
+        use sys::cublasLtMatmulDescAttributes_t as Attribute;
+        let attributes = [
+            Attribute::CUBLASLT_MATMUL_DESC_A_SCALE_MODE,
+            Attribute::CUBLASLT_MATMUL_DESC_B_SCALE_MODE,
+        ];
+        for (attribute, mode) in attributes.into_iter().zip(modes) {
+            self.describe(attribute, mode.attribute() as u32)?;
+        }
+        self.point_at_scales([place, place])
+    }
+
     /// Where the scales of left and right are.
     fn point_at_scales(&self, scales: [&DeviceMemory; 2]) -> Result<(), Error> {
         use sys::cublasLtMatmulDescAttributes_t as Attribute;
@@ -184,6 +199,14 @@ enum Scale {
 }
 
 impl Scale {
+    fn data_type(self) -> sys::cudaDataType_t {
+        match self {
+            Scale::F32 => sys::cudaDataType_t::CUDA_R_32F,
+            Scale::F64 => sys::cudaDataType_t::CUDA_R_64F,
+            Scale::S32 => sys::cudaDataType_t::CUDA_R_32I,
+        }
+    }
+
     /// Alpha, 1, and beta, 0, as cuBLASLt reads them.
     fn factors(self) -> (*const c_void, *const c_void) {
         match self {
@@ -319,8 +342,8 @@ impl BlasLt {
     }
 
     /// Describes `out(l,r) = sum over k of left(l,k) * right(r,k)` with a column-major `out`, and
-    /// as many more as the batch has; elements are multiplied by the scales of blocks where `scales`
-    /// says how they lie.
+    /// as many more as the batch has; elements are multiplied by the scales of blocks where
+    /// `scales` says how they lie.
     ///
     /// # Errors
     /// When cuBLASLt knows no such product.
@@ -335,11 +358,7 @@ impl BlasLt {
     ) -> Result<Product, Error> {
         self.device.bind()?;
         let (compute_type, scale) = compute(left.dtype, acc)?;
-        let scale_type = match scale {
-            Scale::F32 => sys::cudaDataType_t::CUDA_R_32F,
-            Scale::F64 => sys::cudaDataType_t::CUDA_R_64F,
-            Scale::S32 => sys::cudaDataType_t::CUDA_R_32I,
-        };
+        let scale_type = scale.data_type();
         let types = [
             data_type(left.dtype)?,
             data_type(right.dtype)?,
@@ -392,19 +411,9 @@ impl BlasLt {
             // CUBLAS_OP_N is 0 and CUBLAS_OP_T is 1.
             made.describe(attribute, i32::from(transpose))?;
         }
-        let is_scaled = scales.is_some();
         if let Some(modes) = scales {
-            let attributes = [
-                Attribute::CUBLASLT_MATMUL_DESC_A_SCALE_MODE,
-                Attribute::CUBLASLT_MATMUL_DESC_B_SCALE_MODE,
-            ];
-            for (attribute, mode) in attributes.into_iter().zip(modes) {
-                made.describe(attribute, mode.attribute() as u32)?;
-            }
-            // Who asks for algorithms has them; each launch has its own.
-            made.point_at_scales([&self.workspace, &self.workspace])?;
-        }
-        if !is_scaled && [left, right].iter().all(|side| is_fp8(side.dtype)) {
+            made.scale_by(modes, &self.workspace)?;
+        } else if [left, right].iter().all(|side| is_fp8(side.dtype)) {
             // The sums of the tensor cores as they are, like those of kernels with fast
             // accumulation: else the library moves them to f32 on their way, which takes longer.
             made.describe(Attribute::CUBLASLT_MATMUL_DESC_FAST_ACCUM, 1i8)?;

@@ -160,7 +160,7 @@ impl Refusal {
             Refusal::WorkspaceAlignment { needs, address } => Reason::of("workspace")
                 .needs(needs)
                 .has(format!("{address:#x}")),
-            Refusal::Overlap { output, other } | Refusal::MayOverlap { output, other } => {
+            Refusal::Overlap { output, other, .. } | Refusal::MayOverlap { output, other } => {
                 Reason::of(output).has(other)
             }
             Refusal::Expression { what, error } => Reason::of(what).has(error),

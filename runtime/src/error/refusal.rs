@@ -28,7 +28,7 @@ pub enum Refusal {
         has: u32,
     },
     /// An extent is outside what kernels take.
-    #[error("{name} is {value}; {least} to {most} is allowed")]
+    #[error("{name} is {value}; {least} to {most} is allowed{}", nothing_folded(*value, *least))]
     Extent {
         /// Its name: `m`.
         name: String,
@@ -318,14 +318,17 @@ pub enum Refusal {
     },
     /// An output shares memory with another operand.
     #[error(
-        "`{output}` is written and shares memory with `{other}`: give them separate memory, or \
-         build a kernel that works in place, of a spec whose `{output}` has `over: {other}`"
+        "`{output}` is written and shares memory with `{other}`: give them separate memory, or {}",
+        in_its_place(output, other, *is_over)
     )]
     Overlap {
         /// The operand that is written.
         output: String,
         /// The other one.
         other: String,
+        /// Whether the kernel takes the one in the place of the other, where both begin and lie
+        /// alike.
+        is_over: bool,
     },
     /// An output may share memory with another operand: their strides leave too many elements to
     /// compare.
@@ -470,5 +473,26 @@ fn capability(needs: u32, exact: bool) -> String {
         format!("exactly sm_{needs}")
     } else {
         format!("sm_{needs} or newer")
+    }
+}
+
+/// How an output lies in the memory of another operand.
+fn in_its_place(output: &str, other: &str, is_over: bool) -> String {
+    match is_over {
+        true => "the same address, extents and strides".to_owned(),
+        false => format!(
+            "build a kernel that works in place, of a spec whose `{output}` has `over: {other}`"
+        ),
+    }
+}
+
+/// What to do where there is nothing along a mode that kernels fold.
+fn nothing_folded(value: i64, least: i64) -> &'static str {
+    match (value, least) {
+        (0, 1) => {
+            ": kernels fold something along it; what a fold of nothing gives is known without a \
+             launch"
+        }
+        _ => "",
     }
 }

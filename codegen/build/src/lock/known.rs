@@ -1,4 +1,4 @@
-//! Whether a text is a lock, of whatever format, and whole or torn apart by a merge.
+//! Whether a text is a lock, of whatever format, and whole, torn apart by a merge or cut short.
 //!
 //! Many programs lock their inputs: a lock of ours has three keys, these and no others, and names
 //! the generator.
@@ -35,8 +35,19 @@ const GENERATOR: &str = "generator";
 pub(super) fn is_one(text: &str) -> bool {
     match serde_json::from_str::<Outline>(text) {
         Ok(outline) => outline.inputs.contains_key(GENERATOR),
-        Err(_) => is_torn(text),
+        Err(error) => is_torn(text) || error.is_eof() && is_cut(text),
     }
+}
+
+/// Whether a text begins as a lock does, as far as the input that names its generator.
+fn is_cut(text: &str) -> bool {
+    let [format, inputs, _] = OUTERMOST;
+    let mut lines = text.lines();
+    let starts = |line: Option<&str>, start: &str| line.is_some_and(|one| one.starts_with(start));
+    lines.next() == Some("{")
+        && starts(lines.next(), format)
+        && starts(lines.next(), inputs)
+        && lines.any(|line| line.starts_with(&format!("    \"{GENERATOR}\": \"")))
 }
 
 /// Whether a text has the lines of a lock, some of them twice and others between them.

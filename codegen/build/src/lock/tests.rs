@@ -123,6 +123,18 @@ fn locks_give_way_to_locks_and_what_others_lock_stays() {
         std::fs::write(&path, earlier).unwrap();
         lock.write(&path).unwrap();
     }
+    // Cut short, behind the name of the generator.
+    let behind = text.find("generator").unwrap() + 20;
+    for end in [behind, text.len() - 10] {
+        std::fs::write(&path, &text[..end]).unwrap();
+        assert!(
+            Lock::read(&path)
+                .unwrap_err()
+                .to_string()
+                .contains("again with --lock")
+        );
+        lock.write(&path).unwrap();
+    }
     let foreign = [
         "plain text",
         "{\"format\": 1, \"inputs\": {\"nixpkgs\": \"abc\"}, \"specs\": []}",

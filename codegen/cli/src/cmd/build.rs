@@ -149,14 +149,19 @@ fn uncovered(artifacts: &[Artifact], required: Option<&str>) -> Result<Vec<Strin
         return Ok(Vec::new());
     }
     let lines: Vec<String> = found.iter().map(ToString::to_string).collect();
+    let is_possible = found.iter().any(|one| one.why_none.is_none());
     if is_required {
+        let way_out = match is_possible {
+            true => format!("add for each that may have one {LAST_RESORT}, or "),
+            false => String::new(),
+        };
         return Err(Failure::Rejected(format!(
-            "{}\nadd for each {LAST_RESORT}, or leave --require-last-resort out",
+            "{}\n{way_out}leave --require-last-resort out",
             lines.join("\n")
         )));
     }
     let notes = lines.iter().map(|line| format!("note: {line}"));
-    if found.iter().all(|one| one.alone.is_some()) {
+    if !is_possible {
         return Ok(notes.collect());
     }
     let out = format!("note: other problems are refused at run time; {LAST_RESORT} takes them");

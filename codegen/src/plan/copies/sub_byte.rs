@@ -7,7 +7,7 @@ use crate::error::Violation;
 use crate::plan::data::assumptions::Assumption;
 use crate::plan::data::model::Plan;
 use crate::plan::instructions::choose::Chooser;
-use crate::spec::keys::model::Operand;
+use crate::spec::keys::model::{Operand, Spec};
 
 /// Code of limits of elements that share a byte.
 const CODE: &str = "two-to-a-byte";
@@ -44,6 +44,36 @@ pub(in crate::plan) fn whole_bytes(
     };
     chooser.violations.push(Violation {
         keys: vec![format!("operands.{name}.dtype")],
+        ..Violation::new(CODE, message)
+    });
+    false
+}
+
+/// Whether elements that a thread has side by side lie so in an operand too, which has them apart
+/// along that axis, if along any; a violation where those of another share a byte.
+pub(in crate::plan) fn side_by_side(
+    spec: &Spec,
+    chooser: &mut Chooser<'_>,
+    (operand, apart): (&Operand, Option<usize>),
+    what: &str,
+) -> bool {
+    let mut operands = spec.problem.operands.iter();
+    let pairs = operands.find(|one| one.dtype.per_byte() > 1);
+    let (Some(axis), Some(pairs)) = (apart, pairs) else {
+        return true;
+    };
+    let (name, mode) = (&operand.name, &operand.axis(axis).mode);
+    let message = format!(
+        "{what}: {} is {}, two elements to a byte, so that threads have elements side by side \
+         along {mode}, where {name} has them apart: let {name} have stride 1 along {mode}, or \
+         store {} in whole bytes",
+        pairs.name, pairs.dtype, pairs.name
+    );
+    chooser.violations.push(Violation {
+        keys: vec![
+            format!("operands.{name}.layout"),
+            format!("operands.{}.dtype", pairs.name),
+        ],
         ..Violation::new(CODE, message)
     });
     false

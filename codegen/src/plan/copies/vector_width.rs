@@ -80,10 +80,7 @@ pub(in crate::plan) fn step(
     let name = &operand.name;
     let what = hop.key(name);
     let Some(axes) = axes_of(spec, operand) else {
-        let message = format!(
-            "operand {name} lies along a mode that is summed: compute with it in a kernel before"
-        );
-        chooser.violate("epilogue-operand", message);
+        refuse_summed(chooser, name);
         return Ok(None);
     };
     let looked_into = operand.looked_into();
@@ -94,7 +91,12 @@ pub(in crate::plan) fn step(
     let in_vectors = |axis: usize| *operand.stride(axis) == Stride::Const(1);
     let in_row = along.filter(|axis| !shared.by_element && in_vectors(*axis));
     let together = in_row.map_or(1, |_| shared.together);
-    if !sub_byte::whole_bytes(chooser, operand, (in_row, together), &what) {
+    let in_registers = matches!(hop, Hop::G2r | Hop::G2rLast | Hop::R2g);
+    let vectors = in_registers && !shared.by_element && shared.together > 1;
+    let apart = along.filter(|axis| vectors && !in_vectors(*axis));
+    if !sub_byte::whole_bytes(chooser, operand, (in_row, together), &what)
+        || !sub_byte::side_by_side(spec, chooser, (operand, apart), &what)
+    {
         return Ok(None);
     }
     let (from, to) = hop.spaces();
@@ -143,6 +145,13 @@ pub(in crate::plan) fn step(
             axes: axes.clone(),
         }))
     })
+}
+
+fn refuse_summed(chooser: &mut Chooser<'_>, name: &str) {
+    let message = format!(
+        "operand {name} lies along a mode that is summed: compute with it in a kernel before"
+    );
+    chooser.violate("epilogue-operand", message);
 }
 
 /// Bytes of vectors from the widest that a thread has side by side to one element.

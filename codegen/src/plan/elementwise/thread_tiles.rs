@@ -9,6 +9,7 @@ use tilewright_layout::{CopyAtom, IntTuple, Layout, TiledCopy, make_tiled_copy};
 
 use crate::arch::{MAX_THREADS_PER_CTA, WARP};
 use crate::error::Result;
+use crate::plan::copies::sub_byte;
 use crate::plan::copies::tiled_copy::{
     check_strides, largest_divisor, power_of_two_below, power_of_two_in,
 };
@@ -17,7 +18,7 @@ use crate::plan::data::moves::Hop;
 use crate::plan::data::values::{Flow, Node};
 use crate::plan::elementwise::staged::is_staged;
 use crate::plan::instructions::choose::{Chooser, Wanted};
-use crate::spec::keys::model::{Auto, Operand, Spec};
+use crate::spec::keys::model::{Auto, Operand, Spec, Stride};
 
 /// Vectors that a thread has, unless the spec says how many threads there are.
 const VECTORS: i64 = 4;
@@ -316,6 +317,12 @@ fn takes(
     let bits = i64::from(operand.dtype.bits());
     let path = spec.schedule.copy.get(&operand.name);
     let what = hop.key(&operand.name);
+    let axes = vector_width::axes_of(spec, operand).unwrap_or_default();
+    let axis = axes.iter().position(|at| *at == Some(along));
+    let apart = axis.filter(|axis| vector > 1 && *operand.stride(*axis) != Stride::Const(1));
+    if hop != Hop::S2r && !sub_byte::side_by_side(spec, chooser, (operand, apart), &what) {
+        return false;
+    }
     if let Some(Auto::Given(id)) = path.and_then(|path| hop.atom_of(path)) {
         let facts = chooser
             .catalogue
@@ -341,8 +348,6 @@ fn takes(
     let (from, to) = hop.spaces();
     let width = u32::try_from(vector * bits / 8).unwrap_or(WIDEST_BYTES);
     let atoms = chooser.copies(Wanted::vector(from, to, width.min(WIDEST_BYTES)));
-    let axes = vector_width::axes_of(spec, operand).unwrap_or_default();
-    let axis = axes.iter().position(|at| *at == Some(along));
     match (atoms.first(), axis) {
         (Some(atom), Some(axis)) => check_strides(chooser, operand, axis, atom, &what),
         _ => true,

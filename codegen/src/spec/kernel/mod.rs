@@ -1,8 +1,8 @@
 //! What follows from what a kernel computes.
 //!
 //! - `forms`: what each form of formula is made by
-//! - `product_modes`: what a tile has of each mode of a product: rows, columns, batches, planes (dual
-//!   GEMM), blocks of columns
+//! - `product_modes`: what a tile has of each mode of a product: rows, columns, batches, planes
+//!   (dual GEMM), blocks of columns
 //! - `shape`: operands with their roles, modes that tiles cut
 //! - `operand`: a tensor argument
 //! - `resolved`: a formula with its form

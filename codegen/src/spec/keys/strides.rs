@@ -43,10 +43,13 @@ impl Reader<'_> {
             }
             (Some(value), _) => {
                 let is_last = mode + 1 == facts.modes.len();
-                let help = match value < 1 && !is_last {
+                let help = match (value < 0, value < 1 && !is_last) {
+                    (true, _) => "give launches a copy in the other order: no kernel goes back \
+                                  through memory"
+                        .to_owned(),
                     // What is not packed along another mode has a stride that launches say.
-                    true => format!("name it, as in \"{}\"", self.example(facts)),
-                    false => format!("use {}", value.clamp(1, MAX_STRIDE)),
+                    (false, true) => format!("name it, as in \"{}\"", self.example(facts)),
+                    (false, false) => format!("use {}", value.clamp(1, MAX_STRIDE)),
                 };
                 (
                     format!("allowed are numbers from {least} to {MAX_STRIDE}"),

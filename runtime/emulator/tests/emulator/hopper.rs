@@ -116,6 +116,18 @@ fn a_wait_may_time_out() {
     assert_eq!(ids("", true), ["race_shared"]);
 }
 
+/// A wait for what lies outside of shared memory is reported, and does not go on until a budget
+/// ends it.
+#[test]
+fn a_wait_outside_of_shared_memory_goes_on() {
+    let body = "@!%p1 bra X;
+        W: mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar+1048576], 0; @!%p2 bra W; X:";
+    let text = module(0, "", &format!("{OBJECT}\n{body}"));
+    let run = launch(&text, &WARP, &[], &Options::default());
+    assert_eq!(run.ids(), ["oob_shared"]);
+    assert!(run.report.warp_instructions < 100);
+}
+
 #[test]
 fn a_deadlock_names_the_mbarrier_and_what_is_missing() {
     let body = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 64;

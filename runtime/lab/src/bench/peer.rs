@@ -2,9 +2,9 @@
 //!
 //! A peer is one implementation of [`Peer`]: it has candidates, of which the first is its default,
 //! and enqueues one on a set of operands. What is common to all stands beside the trait: finding
-//! the fastest candidates, and taking part in a rotation. cuBLASLt is the peer of products, alone, a
-//! batch or with scales of blocks, and of formulas around one; `cuMemcpyDtoDAsync` that of copies, and of whatever else
-//! moves as many bytes.
+//! the fastest candidates, and taking part in a rotation. cuBLASLt is the peer of products, alone,
+//! a batch or with scales of blocks, and of formulas around one; `cuMemcpyDtoDAsync` that of
+//! copies, and of whatever else moves as many bytes.
 
 use tilewright_bundle::DType;
 

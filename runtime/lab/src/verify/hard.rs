@@ -2,9 +2,10 @@
 //!
 //! In: a kernel's traits, and what extents it takes. Out: extents, one for each mode that the
 //! kernel leaves open, with at least two tiles along every tiled mode and a part of a tile behind
-//! them; along what is gone along step by step more steps than are in flight at once; or, every
-//! other time, more tiles of the output than the CTAs of a persistent kernel. Where a kernel takes
-//! no more than one tile, the tile is all but full.
+//! them; along what is gone along step by step more steps than are in flight at once, in each CTA
+//! that takes a share of them. Or more tiles of the output than the CTAs of a persistent kernel; or
+//! whole tiles and nothing behind them, for what guards nothing there. Where a kernel takes no more
+//! than one tile, the tile is all but full, or full.
 
 use rand::RngExt;
 use rand::rngs::StdRng;
@@ -22,6 +23,8 @@ pub(super) enum Aim {
     Steps,
     /// Tails along every mode, and more tiles than there are CTAs at once.
     Turns,
+    /// Whole tiles along every mode, and all stages of a ring more than once.
+    Whole,
 }
 
 /// What extents are made of.
@@ -63,12 +66,18 @@ impl<F: Fn(Name, i64) -> bool> Hard<'_, F> {
         // Rounded up to what vectors want, it is still less than a tile.
         let tail = rng.random_range(1..=(cut * 3 / 4).max(1));
         let whole = match traits.step.contains_key(text) {
-            true if self.aim == Aim::Steps => i64::from(traits.stages.max(1)) + 1,
+            true if self.aim != Aim::Turns => {
+                let each = i64::from(traits.stages.max(1)) + 1;
+                each * i64::from(traits.split.unwrap_or(1).max(1))
+            }
             _ if self.small => 1,
             _ => 2,
         };
         let less = rng.random_range(1..=(cut / 4).max(1));
-        let wanted = [whole * cut + tail, cut + tail, (cut - less).max(1), cut];
+        let wanted = match self.aim {
+            Aim::Whole => [whole * cut, 2 * cut, cut, cut],
+            Aim::Steps | Aim::Turns => [whole * cut + tail, cut + tail, (cut - less).max(1), cut],
+        };
         let mut taken = wanted
             .into_iter()
             .filter(|extent| (self.takes)(name, *extent));

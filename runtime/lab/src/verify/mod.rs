@@ -154,7 +154,7 @@ pub struct Options {
 }
 
 /// What the first of every few problems are made for.
-const AIMS: [Aim; 2] = [Aim::Steps, Aim::Turns];
+const AIMS: [Aim; 3] = [Aim::Steps, Aim::Turns, Aim::Whole];
 /// How many problems there are to those.
 const HARD_EVERY: u64 = 5;
 /// In one problem of so many, the last, scalars may be 0.

@@ -84,10 +84,15 @@ pub(super) fn check(kernel: &Kernel, fit: &Fit, views: &[View<'_>], refusals: &m
             };
             let first = placed(one, *place, *start);
             let shared = sharing(&first, &placed(other, other_place, *other_start));
+            let is_over = may_lie_over(output, beside);
             let (output, other) = (output.name.clone(), beside.name.clone());
             match shared {
                 Sharing::Apart => {}
-                Sharing::Shared => refusals.push(Refusal::Overlap { output, other }),
+                Sharing::Shared => refusals.push(Refusal::Overlap {
+                    output,
+                    other,
+                    is_over,
+                }),
                 Sharing::Unknown => refusals.push(Refusal::MayOverlap { output, other }),
             }
         }

@@ -45,8 +45,27 @@ pub(super) fn found(kernel: &Kernel, expr: &Condition, env: &Env) -> String {
 /// A stride that is no multiple of what it has to be may be padded; for all else there are kernels
 /// that do not assume it, or may be.
 pub(super) fn way_out(kernel: &Kernel, expr: &Condition, env: &Env) -> String {
-    let told = padded(kernel, expr, env).or_else(|| longer(kernel, expr));
+    let told = whole_bytes(kernel, expr, env);
+    let told = told.or_else(|| padded(kernel, expr, env));
+    let told = told.or_else(|| longer(kernel, expr));
     told.unwrap_or_else(|| BUILD.to_owned())
+}
+
+/// That rows of elements that share bytes end with a byte, where that is what is asked for.
+fn whole_bytes(kernel: &Kernel, expr: &Condition, env: &Env) -> Option<String> {
+    let (name, multiple) = multiple_of(expr)?;
+    let known = kernel.names.find(name)?;
+    let pairs = shares_bytes(kernel)?;
+    let is_that = kernel.names.kind(known) == Some(NameKind::Extent)
+        && multiple == i64::from(pairs.dtype.per_byte());
+    let next = next_multiple(env.get(known)?, multiple)?;
+    let (operand, dtype) = (&pairs.name, pairs.dtype);
+    is_that.then(|| {
+        format!(
+            "rows of {operand} ({dtype}) end with a whole byte in every kernel: compute with \
+             {name} = {next}, rows one element longer"
+        )
+    })
 }
 
 fn padded(kernel: &Kernel, expr: &Condition, env: &Env) -> Option<String> {
@@ -77,7 +96,13 @@ fn padded(kernel: &Kernel, expr: &Condition, env: &Env) -> Option<String> {
                 ", of a spec with any strides, `{layout}`{alike}{threads}"
             ))
         });
+        let pairs = shares_bytes(kernel).map(|pairs| pairs.dtype);
         return Some(match (any, operand) {
+            (_, Some(_)) if pairs.is_some() => format!(
+                "pad {pads}: rows beside elements that share a byte{} are moved in vectors, which \
+                 `copy` in a spec makes narrower, and not by one element",
+                pairs.map_or(String::new(), |dtype| format!(" ({dtype})"))
+            ),
             (None, Some(operand)) if kernel.is_of_tensor_cores(operand) => format!(
                 "pad {pads}: products of {} have kernels for rows of whole 16 bytes alone",
                 operand.dtype
@@ -99,6 +124,12 @@ fn padded(kernel: &Kernel, expr: &Condition, env: &Env) -> Option<String> {
         operands.join(" and "),
         layouts.join("` and `")
     ))
+}
+
+/// An operand whose elements share bytes, two to each, if there is one.
+fn shares_bytes(kernel: &Kernel) -> Option<&Operand> {
+    let mut operands = kernel.semantics.operands.iter();
+    operands.find(|operand| operand.dtype.per_byte() > 1)
 }
 
 /// That passes would do for a mode that is folded, where they would: they go along one mode, the

@@ -70,7 +70,8 @@ impl Warp {
                 self.arrive_object(st, op, *arrival, (lanes, &places), &count);
             }
             MbarrierKind::Wait { parity, suspends } => {
-                return self.wait_object(st, op, (*parity, *suspends), (lanes, &places), &count);
+                let asks = (*parity, *suspends);
+                return self.wait_object(st, op, asks, (lanes, mask & !lanes, &places), &count);
             }
             MbarrierKind::PendingCount => {
                 if let Some(dst) = op.dst {

@@ -5,16 +5,18 @@ use crate::finding::{FindingId, Space};
 use crate::inst::{Lanes, MbarrierOp};
 
 impl Warp {
+    /// Waits of `lanes`. What has no object, or cannot have one as the `lost` lanes do, has been
+    /// reported and goes on: nothing would ever end its wait.
     pub(crate) fn wait_object(
         &mut self,
         st: &mut State<'_>,
         op: &MbarrierOp,
         (parity, suspends): (bool, bool),
-        (lanes, places): (u32, &[Place; 32]),
+        (lanes, lost, places): (u32, u32, &[Place; 32]),
         given: &Lanes,
     ) -> Flow {
         self.check_parities(st, parity, (lanes, places), given);
-        let mut done = 0;
+        let mut done = lost;
         let mut waiting = None;
         let mut skipped = 0;
         for lane in (0..32).filter(|lane| lanes >> lane & 1 == 1) {
@@ -40,7 +42,7 @@ impl Warp {
             }
         }
         self.report_skipped(st, skipped, places);
-        for lane in lanes_of(done) {
+        for lane in lanes_of(done & lanes) {
             if let Some(object) = st.mbarrier_mut(places[lane]) {
                 object.observed = object.observed.max(object.phase);
             }
@@ -57,10 +59,10 @@ impl Warp {
             });
         }
         if let Some(slot) = op.dst_pred {
-            self.write_pred(slot, lanes, done);
+            self.write_pred(slot, lanes | lost, done);
         }
         self.spinning |= waiting.is_some();
-        self.acquire_from_objects(st, op.reach, done, places);
+        self.acquire_from_objects(st, op.reach, done & lanes, places);
         Flow::Next
     }
 

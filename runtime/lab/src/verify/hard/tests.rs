@@ -63,6 +63,27 @@ fn products_have_two_tiles_a_part_of_one_and_more_steps_than_stages() {
             let tiles = |mode: &str, tile: i64| (extents[mode] + tile - 1) / tile;
             assert!(tiles("m", 128) * tiles("n", 64) > 4, "{extents:?}");
         }
+        let of_tiles = if small { 1 } else { 2 };
+        for extents in drawn(&traits, Aim::Whole, small, i64::MAX) {
+            assert_eq!(extents["m"], of_tiles * 128);
+            assert_eq!((extents["n"], extents["k"]), (of_tiles * 64, 9 * 64));
+        }
+    }
+}
+
+/// Each CTA that shares out the steps of a tile has more of them than stages.
+#[test]
+fn shares_of_steps_fill_the_ring_more_than_once() {
+    let traits = Traits {
+        tile: map(&[("m", 64), ("n", 64)]),
+        step: map(&[("k", 64)]),
+        stages: 8,
+        split: Some(6),
+        ..Traits::default()
+    };
+    for extents in drawn(&traits, Aim::Steps, true, i64::MAX) {
+        let k = extents["k"];
+        assert!(k > 9 * 6 * 64 && k % 64 != 0, "{extents:?}");
     }
 }
 
@@ -79,6 +100,10 @@ fn tiles_that_are_all_that_a_kernel_takes_are_nearly_full() {
         let n = extents["n"];
         assert!(extents["m"] >= 2 && extents["k"] > 1, "{extents:?}");
         assert!((32768 * 3 / 4..32768).contains(&n), "{extents:?}");
+    }
+    // Or full.
+    for extents in drawn(&traits, Aim::Whole, true, 32768) {
+        assert_eq!(extents["n"], 32768);
     }
 }
 

@@ -184,3 +184,35 @@ fn a_multiple_that_another_has_is_told_once() {
         "{odd:?}"
     );
 }
+
+/// Elements that share bytes end rows with one: no kernel takes others.
+#[test]
+fn rows_of_elements_that_share_bytes_are_whole_bytes() {
+    let layout = |text: &str| text.parse::<OperandLayout>().unwrap();
+    let mut kernel = Kernel::new("cast@x-1", "cast");
+    kernel.semantics.operands = vec![
+        Operand::new("w", Role::In, DType::S4, layout("(n,k):(ldw,1)")),
+        Operand::new("d", Role::Out, DType::F32, layout("(n,k):(ldd,1)")),
+    ];
+    kernel.semantics.compute = "d[n,k] = w[n,k]".to_owned();
+    let assumed = ["k % 2 == 0", "ldw % 8 == 0"].map(|text| Assumption::Expr {
+        expr: text.parse().unwrap(),
+        reason: "bytes".to_owned(),
+    });
+    kernel.assumptions = assumed.to_vec();
+    kernel.resolve().unwrap();
+    let problem = Problem::of([("n", 3), ("k", 5)]);
+    let problem = problem.row_major("w", 6).row_major("d", 5);
+    let refused = fit(&kernel, &problem, &DeviceInfo::of_capability(90)).unwrap_err();
+    let told: Vec<String> = refused.iter().map(Refusal::to_string).collect();
+    let all = told.join("\n");
+    assert!(
+        all.contains("end with a whole byte in every kernel: compute with k = 6"),
+        "{all}"
+    );
+    assert!(
+        all.contains("pad ldw to 8: rows beside elements that share a byte (s4)"),
+        "{all}"
+    );
+    assert!(!all.contains("build a kernel"), "{all}");
+}

@@ -76,6 +76,8 @@ pub const TEMPLATES: &[(&str, &str)] = templates![
     "sync/partial_add.tera",
     "sync/partial_add_cluster.tera",
     "sync/partial_keep.tera",
+    "sync/partial_sum_cluster.tera",
+    "sync/partial_take.tera",
     "sync/partial_store.tera",
     "sync/prefetch_tensormap.tera",
     "sync/store_remote.tera",

@@ -127,6 +127,10 @@ pub enum Act {
     StorePartial,
     /// Adds accumulators that another CTA stored.
     AddPartial,
+    /// Adds up a share of the accumulators that the CTAs of a cluster stored.
+    SumPartials,
+    /// Loads accumulators that were added up.
+    TakePartial,
     /// Stores a term of a sum that another thread adds up.
     StoreTerm,
     /// Loads a term of a sum that another thread stored.
@@ -202,6 +206,8 @@ impl fmt::Display for Act {
             Act::ClearFlag => "takes a flag in global memory down",
             Act::StorePartial => "stores partial sums",
             Act::AddPartial => "adds partial sums",
+            Act::SumPartials => "adds up a share of partial sums",
+            Act::TakePartial => "loads what partial sums came to",
             Act::StoreTerm => "stores a term of a sum",
             Act::LoadTerm => "loads a term of a sum",
             Act::TakeTicket => "takes a ticket",

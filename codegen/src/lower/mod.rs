@@ -37,6 +37,7 @@ use std::sync::Arc;
 use crate::lower::threads::address::State;
 use crate::lower::threads::fragment::Fragment;
 use crate::lower::warps::RoleState;
+use crate::lower::work::cluster_parts::OfTile;
 use crate::plan::work_tiles::spans::Part;
 use builder::Builder;
 
@@ -65,7 +66,7 @@ struct Lowering<'p> {
     /// The part of an output tile that is being made, where tiles are cut along k.
     part: Option<Part<Expr>>,
     /// How many parts that tile has, where a cluster makes them.
-    parts_of_tile: Option<Expr>,
+    parts_of_tile: Option<OfTile>,
     /// The CTA whose partial sums are being added.
     giver: Option<Expr>,
     /// Registers of values on their way.

@@ -6,7 +6,7 @@
 mod device;
 mod stream_k;
 mod partials;
-mod cluster_parts;
+pub(super) mod cluster_parts;
 
 use crate::error::Result;
 use crate::ir::thread::expr::{add, int, min, mul, sub};

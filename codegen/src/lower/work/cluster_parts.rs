@@ -1,8 +1,9 @@
-//! Output tiles cut along k for the CTAs of a cluster, which hand their sums on through shared
-//! memory.
+//! Output tiles cut along k for the CTAs of a cluster, which add up their sums in shared memory.
 //!
-//! The barrier of the cluster says that they are there, and once more that they are read. CTAs
-//! without a part have ended, and nobody waits for them.
+//! Each keeps its own there, and adds up a share of all in the order of ranks; the first takes what
+//! they came to. Of two, the first adds what the other keeps. The barrier of the cluster says that
+//! sums are there, and once more that they are read. CTAs without a part have ended, and nobody
+//! waits for them.
 
 use crate::atoms::model::Space;
 use crate::atoms::sync::{Act, Scope};
@@ -16,18 +17,37 @@ use crate::plan::data::arena::Holds;
 use crate::plan::work_tiles::parts::PartRule;
 use crate::plan::work_tiles::spans::Part;
 
+/// Vectors that a thread has on their way at a time.
+const ON_THEIR_WAY: usize = 16;
+
+/// Who has parts of a cluster's tile.
+#[derive(Clone, Debug)]
+pub(in crate::lower) struct OfTile {
+    /// This CTA.
+    rank: Expr,
+    /// How many there are.
+    parts: Expr,
+    /// How a tile is cut.
+    rule: PartRule,
+}
+
 impl Lowering<'_> {
     /// The CTA's part of its cluster's tile, if it has any.
     pub(super) fn part_of_cluster(&mut self, rule: PartRule, body: &[Op]) -> Result<Vec<Stmt>> {
         let steps = self.k_tiles()?;
         let cta = Expr::Special(Special::CtaidX);
         let part = rule.part(cta, steps, &mut self.builder);
-        let (all, parts, tile) = (part.all.clone(), part.parts.clone(), part.tile.clone());
+        let (all, tile) = (part.all.clone(), part.tile.clone());
+        let of_tile = OfTile {
+            rank: part.rank.clone(),
+            parts: part.parts.clone(),
+            rule,
+        };
         let var = self.builder.var("work_tile", IntType::I32, false);
         let scope = self.builder.begin_scope();
         let tiles = self.tiles()?;
         self.part = Some(Part::of_cluster(part));
-        self.parts_of_tile = Some(parts);
+        self.parts_of_tile = Some(of_tile);
         self.enter(tile, &tiles)?;
         let statements = self.ops(body)?;
         (self.part, self.parts_of_tile) = (None, None);
@@ -42,28 +62,31 @@ impl Lowering<'_> {
         }])
     }
 
-    /// The others' sums, in the order of their ranks, when all of them are there.
+    /// The sums of all, which take the place of the first's own, where there are others.
     pub(super) fn for_each_of_cluster(&mut self, body: &[Op]) -> Result<Vec<Stmt>> {
         let is_cut = self.this_part()?.is_cut.clone();
-        let parts = self.parts_of_tile.clone();
-        let parts =
-            parts.ok_or_else(|| bug(self.plan, "no part of a tile has begun".to_string()))?;
-        let var = self.builder.var("rank", IntType::I32, false);
-        let inner = self.builder.begin_scope();
-        self.giver = Some(Expr::Var(var));
-        let statements = self.ops(body)?;
-        self.giver = None;
-        let mut body = self.builder.end_scope(inner);
-        body.extend(statements);
-        let mut then = self.meet_cluster()?;
-        then.push(Stmt::For {
-            var,
-            from: int(1),
-            to: parts,
-            step: int(1),
-            body,
+        let added = body.iter().find_map(|op| match op {
+            Op::AddPartial(acc, _) => Some(*acc),
+            _ => None,
         });
-        then.extend(self.meet_cluster()?);
+        let acc = added.ok_or_else(|| bug(self.plan, "parts of no sums".to_string()))?;
+        let scope = self.builder.begin_scope();
+        let statements = match self.of_tile()?.rule.shares_sums() {
+            true => {
+                let mut statements = self.keep_partial(acc)?;
+                statements.extend(self.give_to_cluster(acc)?);
+                statements.extend(self.each_vector((Act::TakePartial, "dst"), acc)?);
+                statements
+            }
+            false => {
+                let mut statements = self.meet_cluster()?;
+                statements.extend(self.add_of_other(acc)?);
+                statements.extend(self.meet_cluster()?);
+                statements
+            }
+        };
+        let mut then = self.builder.end_scope(scope);
+        then.extend(statements);
         Ok(vec![Stmt::If {
             cond: is_cut,
             then,
@@ -71,40 +94,79 @@ impl Lowering<'_> {
         }])
     }
 
-    /// Says that the CTA's sums are there, and waits until they are read.
-    pub(super) fn give_to_cluster(&mut self) -> Result<Vec<Stmt>> {
+    fn of_tile(&self) -> Result<OfTile> {
+        let missing = || bug(self.plan, "no part of a tile has begun".to_string());
+        self.parts_of_tile.clone().ok_or_else(missing)
+    }
+
+    /// Says that the CTA's sums are there, adds up its share of all where they are shared out, and
+    /// waits until all are read.
+    pub(super) fn give_to_cluster(&mut self, acc: TileId) -> Result<Vec<Stmt>> {
         let mut out = self.meet_cluster()?;
+        if self.of_tile()?.rule.shares_sums() {
+            out.extend(self.sum_share(acc)?);
+        }
         out.extend(self.meet_cluster()?);
         Ok(out)
     }
 
-    /// Writes the accumulators into the CTA's own shared memory.
-    pub(super) fn keep_partial(&mut self, acc: TileId) -> Result<Vec<Stmt>> {
+    /// Adds up the CTA's share of all sums.
+    fn sum_share(&mut self, acc: TileId) -> Result<Vec<Stmt>> {
+        let vectors = self.buffer(acc, 0)?.len().div_ceil(VECTOR);
+        let apart = self.vector_at(1)?;
         let place = self.own_vectors()?;
-        let mut out = Vec::new();
-        for (number, registers) in self.buffer(acc, 0)?.chunks(VECTOR).enumerate() {
-            let there = add(place.clone(), int(self.vector_at(number)?));
-            let args = [
-                ("place", Arg::Int(there)),
-                ("src", Arg::Regs(registers.to_vec())),
-            ];
-            out.extend(self.sync((Act::StorePartial, Scope::Cluster, Space::Smem), args)?);
-        }
-        Ok(out)
+        let of_tile = self.of_tile()?;
+        let ctas = of_tile.rule.ctas as usize;
+        let rounds = (ON_THEIR_WAY / ctas).clamp(1, vectors.div_ceil(ctas).max(1));
+        let numbers = |count: usize| (0..count as i64).collect::<Vec<i64>>();
+        let args = [
+            ("place", Arg::Int(place)),
+            ("rank", Arg::Int(of_tile.rank)),
+            ("parts", Arg::Int(of_tile.parts)),
+            ("ranks", Arg::Imms(numbers(ctas))),
+            ("rounds", Arg::Imms(numbers(rounds))),
+            ("vectors", Arg::Imm(vectors as i64)),
+            ("apart", Arg::Imm(apart)),
+        ];
+        self.sync((Act::SumPartials, Scope::Cluster, Space::Smem), args)
     }
 
-    /// Adds the accumulators of the CTA that gives them, out of its shared memory.
-    pub(super) fn add_of_cluster(&mut self, acc: TileId, giver: Expr) -> Result<Vec<Stmt>> {
+    /// Adds the accumulators of the second CTA, out of its shared memory.
+    fn add_of_other(&mut self, acc: TileId) -> Result<Vec<Stmt>> {
         let place = self.own_vectors()?;
         let mut out = Vec::new();
         for (registers, offsets) in self.added_at_a_time(acc)? {
             let args = [
                 ("acc", Arg::Regs(registers)),
                 ("place", Arg::Int(place.clone())),
-                ("cta", Arg::Int(giver.clone())),
+                ("cta", Arg::Int(int(1))),
                 ("offsets", Arg::Imms(offsets)),
             ];
             out.extend(self.sync((Act::AddPartial, Scope::Cluster, Space::Smem), args)?);
+        }
+        Ok(out)
+    }
+
+    /// Writes the accumulators into the CTA's own shared memory.
+    pub(super) fn keep_partial(&mut self, acc: TileId) -> Result<Vec<Stmt>> {
+        self.each_vector((Act::StorePartial, "src"), acc)
+    }
+
+    /// Moves the accumulators between registers and the CTA's own shared memory.
+    fn each_vector(
+        &mut self,
+        (act, operand): (Act, &'static str),
+        acc: TileId,
+    ) -> Result<Vec<Stmt>> {
+        let place = self.own_vectors()?;
+        let mut out = Vec::new();
+        for (number, registers) in self.buffer(acc, 0)?.chunks(VECTOR).enumerate() {
+            let there = add(place.clone(), int(self.vector_at(number)?));
+            let args = [
+                ("place", Arg::Int(there)),
+                (operand, Arg::Regs(registers.to_vec())),
+            ];
+            out.extend(self.sync((act, Scope::Cluster, Space::Smem), args)?);
         }
         Ok(out)
     }

@@ -28,7 +28,9 @@ impl Lowering<'_> {
     /// Writes the accumulators into the CTA's place.
     pub(in crate::lower) fn store_partial(&mut self, acc: TileId) -> Result<Vec<Stmt>> {
         if self.kernel.work.parts().is_some() {
-            return self.keep_partial(acc);
+            let mut out = self.keep_partial(acc)?;
+            out.extend(self.give_to_cluster(acc)?);
+            return Ok(out);
         }
         let [cta, _] = self.role()?.cluster.clone();
         let mut out = Vec::new();
@@ -46,8 +48,9 @@ impl Lowering<'_> {
 
     /// The warpgroup says that its accumulators are there.
     pub(in crate::lower) fn raise_flag(&mut self) -> Result<Vec<Stmt>> {
+        // A cluster meets when they are there.
         if self.kernel.work.parts().is_some() {
-            return self.give_to_cluster();
+            return Ok(Vec::new());
         }
         let [cta, _] = self.role()?.cluster.clone();
         self.turn_flag(Act::RaiseFlag, cta)
@@ -55,10 +58,6 @@ impl Lowering<'_> {
 
     /// Waits for the accumulators of the same warpgroup of the CTA that gives them.
     pub(in crate::lower) fn await_flag(&mut self) -> Result<Vec<Stmt>> {
-        // A cluster has met before the first is added.
-        if self.kernel.work.parts().is_some() {
-            return Ok(Vec::new());
-        }
         let flag = self.flag(self.giver()?)?;
         let flag = [("flag", Arg::Address(flag))];
         self.sync((Act::AwaitFlag, Scope::Gpu, Space::Gmem), flag)
@@ -66,10 +65,6 @@ impl Lowering<'_> {
 
     /// The warpgroup has read them: the flag is as the next launch wants it.
     pub(in crate::lower) fn clear_flag(&mut self) -> Result<Vec<Stmt>> {
-        // It meets again when the last is added.
-        if self.kernel.work.parts().is_some() {
-            return Ok(Vec::new());
-        }
         let giver = self.giver()?;
         self.turn_flag(Act::ClearFlag, giver)
     }
@@ -127,9 +122,6 @@ impl Lowering<'_> {
     /// Adds the accumulators that another CTA gives.
     pub(in crate::lower) fn add_partial(&mut self, acc: TileId) -> Result<Vec<Stmt>> {
         let giver = self.giver()?;
-        if self.kernel.work.parts().is_some() {
-            return self.add_of_cluster(acc, giver);
-        }
         let mut out = Vec::new();
         for (registers, offsets) in self.added_at_a_time(acc)? {
             let args = [

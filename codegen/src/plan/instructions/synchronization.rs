@@ -18,6 +18,7 @@ use crate::plan::data::moves::Hop;
 use crate::plan::data::values::Every;
 use crate::plan::data::warp_roles::Roles;
 use crate::plan::instructions::choose::Chooser;
+use crate::plan::work_tiles::parts::PartRule;
 use crate::spec::keys::model::LaunchKind;
 
 #[cfg(test)]
@@ -202,7 +203,21 @@ const NEEDS: &[Need] = &[
             SyncFacts::of(Act::Arrive, Scope::Cluster),
             SyncFacts::of(Act::Await, Scope::Cluster),
             SyncFacts::of(Act::StorePartial, Scope::Cluster).on(Space::Smem),
-            SyncFacts::of(Act::AddPartial, Scope::Cluster).on(Space::Smem),
+        ],
+    },
+    Need {
+        of: "tiles cut along k for a cluster",
+        instead: "cluster (1,1,1)",
+        when: |plan| plan.work.parts().is_some_and(|rule| !rule.shares_sums()),
+        facts: &[SyncFacts::of(Act::AddPartial, Scope::Cluster).on(Space::Smem)],
+    },
+    Need {
+        of: "tiles cut along k for a cluster",
+        instead: "cluster (1,1,1)",
+        when: |plan| plan.work.parts().is_some_and(PartRule::shares_sums),
+        facts: &[
+            SyncFacts::of(Act::SumPartials, Scope::Cluster).on(Space::Smem),
+            SyncFacts::of(Act::TakePartial, Scope::Cluster).on(Space::Smem),
         ],
     },
     Need {

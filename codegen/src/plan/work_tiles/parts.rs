@@ -1,8 +1,8 @@
 //! Output tiles cut along k, each into as many parts as a cluster has CTAs.
 //!
 //! The CTA of rank r has the r-th part; all but the last are of the same length, and those that are
-//! left when the tile is at its end have none. The first adds the others' sums to its own, in the
-//! order of their ranks, out of their shared memory, and stores the tile.
+//! left when the tile is at its end have none. Each adds up a share of all sums, in the order of
+//! ranks, and the first stores the tile; of two the first adds the other's, which takes less time.
 
 use super::arith::{Index, Names};
 
@@ -16,6 +16,8 @@ pub struct PartRule {
 /// A tile's part.
 #[derive(Clone, Debug)]
 pub struct ClusterPart<N: Index> {
+    /// The CTA in its cluster.
+    pub rank: N,
     /// The output tile.
     pub tile: N,
     /// Its first step along k.
@@ -31,6 +33,11 @@ pub struct ClusterPart<N: Index> {
 }
 
 impl PartRule {
+    /// Whether the CTAs share out the sums of a tile among them.
+    pub fn shares_sums(self) -> bool {
+        self.ctas > 2
+    }
+
     /// What the CTA of that number of the grid has, of tiles with so many steps along k each.
     pub fn part<N: Index>(
         self,
@@ -43,12 +50,13 @@ impl PartRule {
         let tile = hoist.name("tile", N::div(cta, ctas.clone()));
         let rounded = N::add(steps.clone(), N::int(i64::from(self.ctas) - 1));
         let each = hoist.name("part_trips", N::div(rounded, ctas));
-        let from = hoist.name("from", N::mul(rank, each.clone()));
+        let from = hoist.name("from", N::mul(rank.clone(), each.clone()));
         let to = N::min(N::add(from.clone(), each.clone()), steps.clone());
         let to = hoist.name("to", to);
         let some = N::lt(from.clone(), steps.clone());
         let rounded = N::add(steps.clone(), N::sub(each.clone(), N::int(1)));
         ClusterPart {
+            rank,
             tile,
             trips: hoist.name("trips", N::sub(to.clone(), from.clone())),
             all: hoist.name("work_tiles", N::select(some, N::int(1), N::int(0))),

@@ -18,6 +18,8 @@ fn imms(name: &str) -> Vec<i64> {
         "offsets" => (0..i64::from(AT_WILL) / 4)
             .map(|vector| 16 * vector)
             .collect(),
+        // Numbers from 0 on.
+        "ranks" | "rounds" => vec![0, 1, 2],
         _ => vec![0, 2],
     }
 }

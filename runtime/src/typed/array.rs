@@ -35,7 +35,22 @@ impl<T: Element> Array<T> {
     /// # Errors
     /// As [`Array::from_slice`].
     pub fn zeros(device: &Device, len: usize) -> Result<Array<T>, Error> {
-        Array::from_slice(device, &vec![T::zeroed(); len])
+        const CHUNK: usize = 1 << 20;
+        let bytes = (len as u64).saturating_mul(size_of::<T>() as u64);
+        let buffer = device.alloc(bytes)?;
+        let zeros = vec![0u8; usize::try_from(bytes).unwrap_or(CHUNK).min(CHUNK)];
+        let mut at = 0;
+        while at < bytes {
+            let some = usize::try_from(bytes - at).unwrap_or(CHUNK).min(CHUNK);
+            device.upload(&buffer, at, zeros.get(..some).unwrap_or_default())?;
+            at += some as u64;
+        }
+        Ok(Array {
+            device: device.clone(),
+            buffer,
+            len,
+            values: PhantomData,
+        })
     }
 
     /// Number of values.

@@ -28,9 +28,19 @@ pub(in crate::plan) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
         let (name, dtype) = (&operand.name, operand.dtype);
         let is_factor = matches!(operand.role, Role::A | Role::B);
         let message = if is_factor && NOT_MULTIPLIED.contains(&dtype) {
+            let mut others = spec.problem.operands.iter().filter(|one| one.name != *name);
+            let other = others.find(|one| matches!(one.role, Role::A | Role::B));
+            // What tensor cores multiply with the other factor.
+            let to = match other.map(|other| other.dtype) {
+                Some(DType::S8 | DType::U8) => "s8",
+                Some(other) if NOT_MULTIPLIED.contains(&other) => "bf16 or s8, as the other",
+                Some(DType::F16) => "f16",
+                Some(DType::F32 | DType::TF32) => "f32",
+                _ => "bf16",
+            };
             format!(
                 "operand {name} is {dtype}: products of {dtype} are not generated yet: cast it to \
-                 bf16 or s8 in a kernel before this one"
+                 {to} in a kernel before this one"
             )
         } else if dtype.per_byte() > 1 {
             format!(

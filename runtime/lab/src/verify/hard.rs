@@ -63,8 +63,7 @@ impl<F: Fn(Name, i64) -> bool> Hard<'_, F> {
         let Some(cut) = traits.cut(text) else {
             return rng.random_range(FREE);
         };
-        // Rounded up to what vectors want, it is still less than a tile.
-        let tail = rng.random_range(1..=(cut * 3 / 4).max(1));
+        let tail = rng.random_range(1..=(cut - 1).max(1));
         let whole = match traits.step.contains_key(text) {
             true if self.aim != Aim::Turns => {
                 let each = i64::from(traits.stages.max(1)) + 1;
@@ -73,7 +72,13 @@ impl<F: Fn(Name, i64) -> bool> Hard<'_, F> {
             _ if self.small => 1,
             _ => 2,
         };
-        let less = rng.random_range(1..=(cut / 4).max(1));
+        // All but full, or anything.
+        let nearly = if rng.random_bool(0.5) {
+            cut / 4
+        } else {
+            cut - 1
+        };
+        let less = rng.random_range(1..=nearly.max(1));
         let wanted = match self.aim {
             Aim::Whole => [whole * cut, 2 * cut, cut, cut],
             Aim::Steps | Aim::Turns => [whole * cut + tail, cut + tail, (cut - less).max(1), cut],

@@ -29,6 +29,8 @@ const PRIMES: [i64; 8] = [3, 11, 31, 61, 97, 113, 131, 191];
 /// Extents of modes that are folded without an end, on a GPU and on the emulator: several times
 /// what a kernel holds at once.
 const LONG: [i64; 2] = [1 << 20, 40_000];
+/// Tiles that are longer have their own draws: edges and primes end below.
+const WIDE: i64 = 191;
 /// Largest of the other extents beside such a one.
 const FEW: [i64; 2] = [64, 4];
 /// Extents of about half of the modes where operands have more than two: the others are long then,
@@ -245,6 +247,7 @@ impl<'a> Draw<'a> {
         }
         if is_drawn {
             self.lengthen(&names, &mut extents);
+            self.reach_into_tiles(&names, &mut extents);
         }
         let (mut problem, mut env) = (Problem::of([("m", 1); 0]), constants(self.kernel));
         for ((name, text), extent) in names.into_iter().zip(extents) {
@@ -334,6 +337,34 @@ impl<'a> Draw<'a> {
     fn constant(&self) -> i64 {
         let fixed = self.kernel.semantics.modes.values();
         fixed.fold(1i64, |all, one| all.saturating_mul(*one)).max(1)
+    }
+
+    /// Every third time, a mode ends anywhere in the first two tiles, where tiles are longer than
+    /// what is drawn otherwise.
+    fn reach_into_tiles(&mut self, names: &[(Name, String)], extents: &mut [i64]) {
+        let most = (self.most / self.constant()).max(1);
+        let Some(traits) = &self.kernel.traits else {
+            return;
+        };
+        let wide = names.iter().enumerate().filter_map(|(at, (_, text))| {
+            let cut = traits.cut(text)?;
+            (cut > WIDE).then_some((at, cut))
+        });
+        let wide: Vec<(usize, i64)> = wide.collect();
+        if self.rng.random_range(0..3) != 0 {
+            return;
+        }
+        for (at, cut) in wide {
+            let extent = self.rng.random_range(1..=2 * cut);
+            let (name, _) = names[at];
+            let mut env = constants(self.kernel);
+            env.set(name, extent);
+            let others = extents.iter().enumerate().filter(|(other, _)| *other != at);
+            let others = others.fold(1i64, |all, (_, extent)| all.saturating_mul(*extent));
+            if allows(self.kernel, &env, name) && others.saturating_mul(extent) <= most {
+                extents[at] = extent;
+            }
+        }
     }
 
     /// Every other time, a mode is long that the kernel folds and takes at any length.

@@ -120,6 +120,19 @@ impl Request<'_> {
         problem_of(kernel, &tensors, &self.given)
     }
 
+    /// A problem as tensors of its extents and strides say it: the strides of axes of one element,
+    /// which no element is reached by, are such that no assumption minds them. A problem that says
+    /// too little stays as it is.
+    pub fn as_of_tensors(kernel: &Kernel, problem: Problem) -> Problem {
+        let is_one = problem.extents().any(|(_, extent)| extent == 1);
+        if !is_one {
+            return problem;
+        }
+        let request = Request::of_problem(kernel, &problem);
+        let told = request.and_then(|request| request.problem(kernel));
+        told.unwrap_or(problem)
+    }
+
     /// Address of each operand's first element.
     pub fn addresses(&self) -> Vec<(&str, u64)> {
         let operands = self.operands.iter();

@@ -112,8 +112,18 @@ pub fn problem_of(
     for (name, value) in known.extents(kernel) {
         problem = problem.with_extent(name.to_owned(), value);
     }
+    // Strides of axes of several elements are those that names have.
+    let mut minded = known.env;
+    for (operand, tensor) in &placed {
+        let axes = operand.layout.stride.iter().zip(tensor.place.axes());
+        for (expr, (extent, stride)) in axes {
+            if let Some(name) = expr.single_name().filter(|_| extent > 1) {
+                minded.set(name, stride);
+            }
+        }
+    }
     for (operand, tensor) in placed {
-        problem = problem.with_strides(&operand.name, strides(operand, &tensor.place, &known.env));
+        problem = problem.with_strides(&operand.name, strides(operand, &tensor.place, &minded));
     }
     for (operand, _) in packed {
         let extents = known.extents_of(operand).unwrap_or_default();

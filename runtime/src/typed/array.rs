@@ -88,3 +88,23 @@ impl<T: Element> Array<T> {
         &self.buffer
     }
 }
+
+#[cfg(all(test, feature = "emulator"))]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn zeros_are_zeros_and_too_many_are_an_error() {
+        let device = Device::emulator();
+        for len in [0, 1, 3 << 20] {
+            let zeros = Array::<f32>::zeros(&device, len).unwrap();
+            let all = zeros.to_vec().unwrap();
+            assert_eq!(all.len(), len);
+            assert!(all.iter().all(|value| *value == 0.0));
+        }
+        for len in [1 << 45, usize::MAX / 2] {
+            assert!(Array::<f32>::zeros(&device, len).is_err());
+        }
+    }
+}

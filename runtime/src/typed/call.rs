@@ -256,7 +256,7 @@ impl<'a> Call<'a> {
                 problem = problem.with_strides(name, strides);
             }
         }
-        without_gaps(kernel, &problem)
+        Request::as_of_tensors(kernel, without_gaps(kernel, &problem))
     }
 
     /// The operand in whose memory that one lies: itself, or the output that takes its place.

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tilewright_bundle::Kernel;
 use tilewright_lab::verify::{self, Data};
-use tilewright_runtime::{Error, Problem, Runtime, tightest};
+use tilewright_runtime::{Error, Problem, Request, Runtime, tightest};
 
 use crate::args;
 use crate::cmd::bundle;
@@ -120,7 +120,8 @@ fn tight(
 ) -> Result<Result<Problem, Error>, Failure> {
     let extents = problem::extents(kernel, asked)?;
     let tight = tightest(kernel, &extents, runtime.device().info());
-    Ok(tight.map(|problem| problem::with_strides(problem, kernel, asked)))
+    let asked_for = |problem| problem::with_strides(problem, kernel, asked);
+    Ok(tight.map(|problem| Request::as_of_tensors(kernel, asked_for(problem))))
 }
 
 fn text(report: &Report) -> String {

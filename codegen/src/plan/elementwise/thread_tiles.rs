@@ -147,6 +147,21 @@ fn is_small(spec: &Spec, chooser: &mut Chooser<'_>, (along, ctas): (usize, i64))
     true
 }
 
+/// Refuses an extent of the tile that is no multiple of so many elements.
+fn refuse_extent(spec: &Spec, chooser: &mut Chooser<'_>, mode: &str, (extent, vector): (i64, i64)) {
+    // A mode of constant extent that the tile has all of is not to be cut.
+    let constant = spec.problem.compute.formula.constant_of(mode);
+    let fitting = match constant.filter(|constant| extent >= *constant) {
+        Some(constant) => constant.unsigned_abs().next_power_of_two(),
+        None => (extent / vector).max(1).unsigned_abs() * vector.unsigned_abs(),
+    };
+    let message = format!(
+        "the tile's extent {extent} along {mode} is no multiple of the {vector} elements of a \
+         vector: use {fitting}"
+    );
+    chooser.violate("vector-divides", message);
+}
+
 /// How threads share out the tile in vectors of so many elements, where they can.
 fn shared_out(
     spec: &Spec,
@@ -160,14 +175,7 @@ fn shared_out(
     let names = spec.problem.modes();
     let name = |at: usize| names.get(at).map_or("1", String::as_str);
     if tile[along] % vector != 0 {
-        let message = format!(
-            "the tile's extent {} along {} is no multiple of the {vector} elements of a vector: \
-             use {}",
-            tile[along],
-            name(along),
-            (tile[along] / vector).max(1) * vector
-        );
-        chooser.violate("vector-divides", message);
+        refuse_extent(spec, chooser, name(along), (tile[along], vector));
         return None;
     }
     let vectors = tile[0] * tile[1] / vector;

@@ -22,13 +22,20 @@ pub(in crate::plan) fn check_tiles(chooser: &mut Chooser<'_>, plan: &Plan) {
     let Some((d, (first, second))) = found else {
         return;
     };
-    let (Stride::Const(row), Stride::Const(column)) = (first.stride, second.stride) else {
+    let (Stride::Const(row), Stride::Const(column)) = (&first.stride, &second.stride) else {
         return;
     };
+    let (row, column) = (*row, *column);
     // (i, j) and (i + column/g, j - row/g) lie at one address.
     let common = gcd(row, column).max(1);
     let [rows, columns] = [column / common, row / common];
-    let [m, n] = [plan.cta_tile[0], plan.cta_tile[1]];
+    // A mode of constant extent ends in the tile that has all of it.
+    let there = |axis: &Axis, tile: i64| {
+        let constant = plan.computes.formula.constant_of(&axis.mode);
+        constant.map_or(tile, |extent| extent.min(tile))
+    };
+    let m = there(&first, plan.cta_tile[0]);
+    let n = there(&second, plan.cta_tile[1]);
     if rows < m && columns < n {
         let name = &d.name;
         let [first, second] = [first.mode, second.mode];

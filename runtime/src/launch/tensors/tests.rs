@@ -1,9 +1,12 @@
 //! Problems made of tensors.
 #![allow(clippy::unwrap_used)]
 
-use tilewright_fixture::{copy_kernel, gemm_kernel, resolved};
+use tilewright_fixture::{copy_kernel, gemm_kernel, picky_gemm, resolved};
 
 use super::*;
+use crate::launch::fit::fit;
+use crate::launch::info::DeviceInfo;
+use crate::launch::request::Request;
 
 fn tensor(operand: &str, dtype: DType, axes: [(i64, i64); 2]) -> Described<'_> {
     Described {
@@ -173,7 +176,7 @@ fn packed_memory_ends_behind_the_last_tile() {
     let problem = Problem::new(4, 18, 32)
         .row_major("a", 32)
         .row_major("d", 18);
-    let fit = crate::fit(&kernel, &problem, device.info()).unwrap();
+    let fit = fit(&kernel, &problem, device.info()).unwrap();
     let said = problem.clone().row_major("b", 32);
     assert_eq!(crate::fit(&kernel, &said, device.info()).unwrap(), fit);
     let wider = problem.clone().row_major("b", 40);
@@ -206,4 +209,22 @@ fn packed_memory_ends_behind_the_last_tile() {
         has: needs - 1,
     };
     assert_eq!(refusals, [wanted]);
+}
+
+/// A single row reaches no other, whatever its stride; one that others share keeps its own.
+#[test]
+fn strides_of_single_rows_mind_no_assumption() {
+    let kernel = resolved(picky_gemm("gemm_f32@picky-1"));
+    let device = DeviceInfo::of_capability(80);
+    let problem = |m: i64| {
+        let problem = Problem::new(m, 8, 8).row_major("a", 63);
+        problem.row_major("b", 8).row_major("d", 8)
+    };
+    let one = problem(1);
+    assert!(fit(&kernel, &one, &device).is_err());
+    let told = Request::as_of_tensors(&kernel, one);
+    assert_eq!(told.strides("a"), Some([256, 1].as_slice()));
+    assert!(fit(&kernel, &told, &device).is_ok());
+    // Of two rows it is what it is.
+    assert_eq!(Request::as_of_tensors(&kernel, problem(2)), problem(2));
 }

@@ -7,7 +7,6 @@
 use tilewright_bundle::{DType, Kernel};
 use tilewright_formula::affine::ModeId;
 use tilewright_formula::form::{Contraction, Form};
-use tilewright_formula::functions::Op;
 use tilewright_formula::syntax::Combine;
 use tilewright_formula::{Expr, ExprKind, Formula, Source};
 use tilewright_runtime::Extents;
@@ -144,25 +143,8 @@ fn scaled(formula: &Formula, form: &Contraction) -> Option<[usize; 2]> {
         && sum.combine == Combine::Set
         && matches!(sum.target, Source::Operand(_))
         && form.outputs.len() == 1;
-    let mut factors = Vec::new();
-    for scale in &parts.scales {
-        multiplied(scale, &mut factors);
-    }
-    let places: Option<Vec<usize>> = factors.into_iter().map(read).collect();
+    let places: Option<Vec<usize>> = parts.scales.iter().map(read).collect();
     <[usize; 2]>::try_from(places?).ok().filter(|_| is_stored)
-}
-
-/// What is multiplied in an expression.
-fn multiplied<'e>(expr: &'e Expr, out: &mut Vec<&'e Expr>) {
-    match &expr.kind {
-        ExprKind::Apply {
-            op: Op::Mul,
-            arguments,
-        } => {
-            arguments.iter().for_each(|one| multiplied(one, out));
-        }
-        _ => out.push(expr),
-    }
 }
 
 /// The operand whose element, at bare modes, an expression is.

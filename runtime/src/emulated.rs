@@ -245,6 +245,19 @@ impl EmulatorDevice {
         }
     }
 
+    /// The same device, noting the lines of PTX that it executes.
+    #[doc(hidden)]
+    pub fn with_reached(&self, reached: &emulator::Reached) -> EmulatorDevice {
+        let options = emulator::Options {
+            reached: Some(reached.clone()),
+            ..(*self.options).clone()
+        };
+        EmulatorDevice {
+            options: Arc::new(options),
+            ..self.clone()
+        }
+    }
+
     /// The tensor cores that it has, whatever the kernel; none where they are those of the kernel's
     /// own target.
     #[doc(hidden)]

@@ -25,15 +25,22 @@ pub(crate) fn on_path() -> Option<PathBuf> {
     found.find(|file| file.is_file())
 }
 
-/// Runs `program build` with these arguments: what it said.
+/// Runs `program build` with these arguments, which write `path`: what it said.
 ///
 /// # Errors
-/// [`Error::Command`] when it does not run, or has no good end, with its report.
-pub(crate) fn build(program: &Path, args: &[OsString]) -> Result<String, Error> {
+/// [`Error::Command`] when it does not run, has no good end, with its report, or writes nothing:
+/// what lies there is of an earlier build then.
+pub(crate) fn build(program: &Path, args: &[OsString], path: &Path) -> Result<String, Error> {
     let failed = |report: String| Error::Command {
         program: program.to_owned(),
         report,
     };
+    let written = || {
+        std::fs::metadata(path)
+            .and_then(|about| about.modified())
+            .ok()
+    };
+    let before = written();
     let output = Command::new(program).arg("build").args(args).output();
     let output = output.map_err(|error| {
         failed(format!(
@@ -42,6 +49,9 @@ pub(crate) fn build(program: &Path, args: &[OsString]) -> Result<String, Error> 
     })?;
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     match output.status.success() {
+        true if written().is_none_or(|now| before == Some(now)) => Err(failed(format!(
+            "it ended well and wrote no bundle: {VARIABLE} names another program than tilewright"
+        ))),
         true => Ok(said),
         false => Err(failed(format!("{}: {}", output.status, said.trim()))),
     }

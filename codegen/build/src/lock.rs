@@ -18,6 +18,9 @@ use crate::error::Error;
 const FORMAT: u32 = 1;
 /// Kernels of a spec that are told by name.
 const TOLD: usize = 3;
+/// What is said where the same texts lie at other paths.
+const MOVED: &str = "specs of the same text lie at other paths: those of a lock count from its own \
+                     folder, so lock and specs move together";
 
 /// A lock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -126,10 +129,18 @@ impl Lock {
     /// # Errors
     /// When the file is none, or of another format.
     pub fn read(path: &Path) -> Result<Lock, Error> {
-        let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
         let refused = |problem: String| Error::Locked {
             lock: path.to_owned(),
             problems: vec![problem],
+        };
+        let text = match std::fs::read_to_string(path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Err(refused(format!(
+                    "there is none yet: tilewright build SPEC… -o BUNDLE --lock {} writes it",
+                    path.display()
+                )));
+            }
+            text => text.map_err(Error::io(path))?,
         };
         let lock: Lock = serde_json::from_str(&text).map_err(|error| {
             let way_out = match known::is_one(&text) {
@@ -189,8 +200,14 @@ impl Lock {
             }
         }
         let gone = |spec: &&LockedSpec| !now.specs.iter().any(|one| one.path == spec.path);
+        let mut elsewhere = false;
         for spec in self.specs.iter().filter(gone) {
             moved.push(format!("{} ({}) is locked and gone", spec.path, spec.name));
+            let same = |one: &&LockedSpec| before(one).is_none() && one.sha256 == spec.sha256;
+            elsewhere |= now.specs.iter().any(|one| same(&one));
+        }
+        if elsewhere {
+            moved.push(MOVED.to_owned());
         }
         let inputs = self.inputs.moved(&now.inputs);
         if moved.is_empty() && inputs.is_empty() {

@@ -404,6 +404,23 @@ const COMMAND: &str = "#!/bin/sh\nwhile [ \"$1\" != --output ]; do shift; done\n
                        echo 'note: without ptxas no kernel was judged' >&2\n\
                        echo 'kernels.lock: the kernels are those of the lock' >&2\n";
 
+/// A command that is another program leaves what an earlier build made.
+#[cfg(unix)]
+#[test]
+fn a_command_that_writes_nothing_is_told() {
+    let said = script_says("a_command_that_writes_nothing_is_told", || {
+        let package = Package::new();
+        fs::create_dir(package.at("kernels")).unwrap();
+        fs::write(package.at("kernels/copy.yaml"), "").unwrap();
+        fs::write(package.at("out/kernels.zip"), "of an earlier build").unwrap();
+        (package, vec![("TILEWRIGHT", PathBuf::from("/bin/true"))])
+    });
+    if let Some(said) = said {
+        let error = "cargo::error=/bin/true: it ended well and wrote no bundle";
+        assert!(said.contains(error), "{said}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_build_script_tells_what_its_command_does() {

@@ -238,6 +238,14 @@ impl Module {
         &self.sources
     }
 
+    /// The lines that instructions stand in, each once, ascending.
+    pub fn instruction_lines(&self) -> Vec<u32> {
+        let mut lines: Vec<u32> = self.code.iter().map(|inst| inst.line).collect();
+        lines.sort_unstable();
+        lines.dedup();
+        lines
+    }
+
     /// Bits of an address: 64, or the 32 of `.address_size 32`, which needs a
     /// [`Memory::narrow`](crate::Memory::narrow).
     pub fn address_bits(&self) -> u32 {

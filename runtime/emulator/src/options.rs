@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::finding::Finding;
+use crate::reached::Reached;
 use crate::tensor_core::Rules;
 use crate::trace::TraceTarget;
 
@@ -114,6 +115,8 @@ pub struct Options {
     pub stops_at_error: bool,
     /// Ends the run before its time where it is wished.
     pub stop: Option<Stop>,
+    /// Notes the lines that are executed.
+    pub reached: Option<Reached>,
 }
 
 impl Default for Options {
@@ -136,6 +139,7 @@ impl Default for Options {
             tensor_cores: None,
             stops_at_error: false,
             stop: None,
+            reached: None,
         }
     }
 }

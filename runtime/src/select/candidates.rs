@@ -154,7 +154,12 @@ impl<'b> Candidates<'b> {
             self.selector.row(self.bundle, &query, problem)
         });
         let point = row.as_ref().map(|(point, _)| *point);
-        told.tuned = Some(row.map_or_else(|| self.untuned(kernel), |(_, row)| Tuned::Row(row)));
+        let is_nothing = |problem: &Problem| problem.extents().any(|(_, extent)| extent == 0);
+        told.tuned = Some(match row {
+            Some((_, row)) => Tuned::Row(row),
+            None if problem.as_ref().is_ok_and(is_nothing) => Tuned::Nothing,
+            None => self.untuned(kernel),
+        });
         let selected = match problem {
             Ok(problem) => {
                 let addresses = request.addresses();

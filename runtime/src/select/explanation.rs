@@ -65,6 +65,8 @@ pub enum Tuned {
     OtherDevices(Vec<String>),
     /// The device's tables of the function are of operands that lie otherwise.
     OtherLayouts,
+    /// An extent is 0: nothing is computed, and no table is asked.
+    Nothing,
 }
 
 /// What a kernel answers that was not chosen.
@@ -190,6 +192,9 @@ impl Explanation {
             ),
             (Some(Tuned::OtherLayouts), _) => {
                 format!("tuning tables of the function are of operands that lie otherwise: {first}")
+            }
+            (Some(Tuned::Nothing), _) => {
+                format!("an extent is 0, so that nothing is computed: {first}")
             }
             (Some(Tuned::NoTable) | None, _) => {
                 format!("the bundle has no tuning table of the function: {first}")

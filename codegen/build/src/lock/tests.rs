@@ -99,6 +99,21 @@ fn what_moved_is_named_with_its_spec() {
         assert!(told.contains(part), "{part}: {told}");
     }
     assert!(lock.check_hashes(&path, &[], &bundle).is_err());
+    std::fs::remove_file(&path).unwrap();
+    let told = Lock::read(&path).unwrap_err().to_string();
+    assert!(
+        told.contains("there is none yet: tilewright build"),
+        "{told}"
+    );
+    // Moved without its specs.
+    let below = folder.path().join("locks");
+    std::fs::create_dir(&below).unwrap();
+    let mut elsewhere = lock.clone();
+    for spec in &mut elsewhere.specs {
+        spec.path = format!("../{}", spec.path);
+    }
+    let told = lock.moved(&elsewhere);
+    assert!(told.contains(&MOVED.to_owned()), "{told:?}");
     std::fs::write(&path, "{}").unwrap();
     let told = Lock::read(&path).unwrap_err().to_string();
     assert!(

@@ -9,7 +9,8 @@ use clap::{Args, ValueEnum, ValueHint};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Inputs {
     /// Small integers, which must give exact results, in one problem; normal values in the next,
-    /// of kernels that fold by max, min or argmax ends every other time
+    /// of kernels that fold by max, min or argmax ends every other time, and of what is no product
+    /// nonfinite
     Mixed,
     /// Small integers
     Integers,
@@ -24,12 +25,15 @@ pub enum Inputs {
     /// cancellation; of other kernels normal values
     Wide,
     /// Of products: normal values with NaN, infinities, the largest and the smallest numbers in
-    /// some rows; of other kernels normal values
+    /// some rows; of other kernels nonfinite
     Special,
     /// Of what is folded by max, min or argmax: normal values, the last of some rows the largest or
     /// the smallest; of other kernels normal values
     Ends,
-    /// All of these in turn; of other kernels than products integers, normal values and ends
+    /// Normal values, one of some rows NaN or an infinity; of products normal values
+    Nonfinite,
+    /// All of these in turn; of other kernels than products integers, normal values, ends and
+    /// nonfinite
     All,
     /// One factor numbers its elements, the other selects them: a wrong result names the element
     Indices,

@@ -10,6 +10,8 @@ mod against;
 
 mod lines;
 
+mod tables;
+
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -30,7 +32,7 @@ use crate::interrupt::Interrupt;
 use crate::outcome::{Failure, Outcome, Verdict};
 use crate::output::{self, Kind};
 use crate::quantity::counted;
-use crate::terminal::{self, BAD, Table};
+use crate::terminal::{self, BAD};
 use lines::Told;
 
 /// What `verify --json` prints.
@@ -89,9 +91,7 @@ pub fn run(args: &args::verify::Verify) -> Outcome {
         })?;
         terminal::diagnose(&closing);
     } else {
-        terminal::print_line("")?;
-        terminal::print(&closeness(&summary).render())?;
-        terminal::print(LEGEND)?;
+        tables::print(&summary)?;
         terminal::print_line(&format!("\non {device}, seed {}", args.seed))?;
         for rules in summary.unproved() {
             terminal::print_line(&rules.to_string())?;
@@ -246,6 +246,7 @@ fn inputs(args: &args::verify::Verify) -> Result<Inputs, Failure> {
         Asked::Wide => Inputs::Random(Data::Wide),
         Asked::Special => Inputs::Random(Data::Special),
         Asked::Ends => Inputs::Random(Data::Ends),
+        Asked::Nonfinite => Inputs::Random(Data::Nonfinite),
         Asked::Indices if args.capture.is_some() => {
             return Err(Failure::could_not_run(
                 "indices take several launches a problem, of which a capture has one: choose \
@@ -272,38 +273,4 @@ fn write(path: &Path, rows: &[Row]) -> Result<(), Failure> {
 /// Tells what is wrong with one problem.
 fn tell(head: &str, text: &str) {
     terminal::diagnose(&format!("{} {text}", terminal::paint(BAD, head)));
-}
-
-/// What the columns of both tables say.
-const LEGEND: &str = "
-rel err     |result - reference| / |reference|, over all elements; the reference is in f64, neither
-            rounded to the type of the result nor bounded by it: fp8 ends at 448, where it is cut
-of bound    largest error of an element, beside the reference rounded to the type of the result, as
-            a part of what roundings may add up to; 1.00 passes, and 0.00 is to the bit, as it has
-            to be where one result alone is right: of small integers
-to the bit  elements of which that bound says little: summed again in the kernel's order, and equal
-";
-
-/// A row for all problems of the same types and inputs.
-fn closeness(summary: &Summary) -> Table {
-    let head = [
-        "types",
-        "inputs",
-        "problems",
-        "failed",
-        "of bound",
-        "to the bit",
-    ];
-    let mut table = Table::new(head);
-    for group in summary.closeness() {
-        table.row([
-            group.types,
-            group.data,
-            group.problems.to_string(),
-            group.failed.to_string(),
-            format!("{:.3}", group.max_err),
-            group.replayed.to_string(),
-        ]);
-    }
-    table
 }

@@ -138,6 +138,9 @@ fn two(
     if exact && lossless(op, a, b, value) && fits(ty, value) && value.is_finite() {
         return keeps.range(value, 0.0);
     }
+    if let Some(value) = settled(op, [(a, ea), (b, eb)], keeps) {
+        return (value, 0.0);
+    }
     let error = match op {
         // Which zero it is, operations do not promise.
         Op::Div if b == 0.0 && !value.is_nan() => f64::INFINITY,
@@ -169,6 +172,23 @@ fn two(
         }
         Op::Mul | Op::Div => keeps.product(value, error),
         _ => keeps.range(value, error),
+    }
+}
+
+/// What NaN and infinities that are sure make sure whatever the other argument is off by: NaN of
+/// NaN, and an infinity of one by a number whose sign is known.
+fn settled(op: Op, [(a, ea), (b, eb)]: [(f64, f64); 2], keeps: Keeps) -> Option<f64> {
+    let is_known = ea < f64::INFINITY && eb < f64::INFINITY;
+    if a.is_nan() && ea < f64::INFINITY || b.is_nan() && eb < f64::INFINITY {
+        return Some(f64::NAN);
+    }
+    // A number beyond half the reciprocal of the least normal one may have 0 for its own.
+    let has_reciprocal = b.abs() + eb < 0.5 / keeps.least_normal();
+    match op {
+        Op::Mul if is_known && a.is_infinite() && b.abs() > eb => Some(a * b),
+        Op::Mul if is_known && b.is_infinite() && a.abs() > ea => Some(a * b),
+        Op::Div if is_known && a.is_infinite() && b.abs() > eb && has_reciprocal => Some(a / b),
+        _ => None,
     }
 }
 

@@ -141,25 +141,31 @@ impl Collected {
             Some(integer) => *integer as f64,
             None => self.values[at],
         };
+        // What may be anything may be NaN as well.
+        let is_unknown = |at: &usize| self.error(*at) == f64::INFINITY;
         let mut best: Option<usize> = None;
-        for at in 0..count {
+        for at in (0..count).filter(|at| !is_unknown(at)) {
             let better = best.is_none_or(|best| {
                 let (a, b) = (value(at), value(best));
                 a > b || (a.is_nan() && !b.is_nan())
             });
             best = if better { Some(at) } else { best };
         }
-        let Some(best) = best else {
+        let Some(best) = best.or((count > 0).then_some(0)) else {
             return Block::integer(-1);
         };
         let index = best as i64;
-        if self.errors.is_empty() || value(best).is_nan() {
+        if self.errors.is_empty() {
             return Block::integer(index);
         }
+        let is_nan = value(best).is_nan() && !is_unknown(&best);
         // An index may be it if nothing is surely larger, nor surely as large before it.
         let least = |at: usize| value(at) - self.error(at);
         let floor = (0..count).map(least).fold(f64::NEG_INFINITY, f64::max);
         let may = |at: &usize| {
+            if is_nan {
+                return *at == best || *at < best && is_unknown(at);
+            }
             let most = value(*at) + self.error(*at);
             let known = most < f64::INFINITY || self.error(*at) == 0.0;
             !known || most > floor || (most == floor && (*at <= best || self.error(*at) > 0.0))

@@ -93,6 +93,15 @@ impl Terms<'_> {
     }
 }
 
+impl Terms<'_> {
+    /// Whether a term is NaN for sure.
+    fn has_nan(&self) -> bool {
+        let error = |at: usize| self.errors.get(at).copied().unwrap_or(0.0);
+        let mut terms = self.values.iter().enumerate();
+        terms.any(|(at, term)| term.is_nan() && error(at) < f64::INFINITY)
+    }
+}
+
 impl Sums for Fma {
     fn sum(&self, site: &SumSite, terms: &Terms<'_>) -> Bounded {
         let Some(format) = Format::of(site.dtype) else {
@@ -108,6 +117,12 @@ impl Sums for Fma {
         let count = terms.values.len() as f64;
         let top = format.decode(format.largest());
         if !totals.sum.is_finite() {
+            if terms.has_nan() {
+                return Bounded {
+                    value: f64::NAN,
+                    error: 0.0,
+                };
+            }
             // What is beyond the range may be rounded to infinity before it is added.
             let beyond = |t: &f64| t.is_finite() && t.abs() > top;
             let known = totals.error < f64::INFINITY

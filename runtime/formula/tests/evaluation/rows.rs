@@ -142,6 +142,47 @@ fn an_index_within_the_bounds_of_the_largest_is_right() {
     assert_eq!(right, [false, true, true, false]);
 }
 
+/// NaN of an element is NaN of what it is in, whatever the others are off by; what may be NaN or
+/// nothing, as -inf times a factor near 0, is any.
+#[test]
+fn what_is_no_number_is_judged() {
+    let (signature, text) = read(
+        "x: f32 (m,n)\ns: f32 (m)\nd: f32 (m,n)\nbest: s32 (m)\ncompute:\n\
+         s[m] = sum[n] exp(x[m,n])\nd[m,n] = exp(x[m,n]) / s[m]\n\
+         best[m] = argmax[n] gelu(x[m,n])\n",
+    );
+    let formula = check(&text, &signature).unwrap();
+    let (nan, inf) = (f64::NAN, f64::INFINITY);
+    let x = [
+        [0.3, nan, 0.7], // One that is none, and all of its row with it.
+        [0.3, inf, 0.7],
+        [0.3, -inf, 0.7],
+    ];
+    let x = Array::of(&[3, 3], x.as_flattened());
+    let out = evaluate(
+        &formula,
+        &Data::default().size("m", 3).size("n", 3).with("x", &x),
+    );
+    let [s, d, best] = &out[..] else {
+        panic!("{out:?}")
+    };
+    let takes = |output: &Output, at: usize| {
+        [nan, inf, 0.0, 0.4, 0.6, 2.0].map(|got| output.allows(at, got, None))
+    };
+    assert_eq!(takes(s, 0), [true, false, false, false, false, false]);
+    assert_eq!(takes(s, 1), [false, true, false, false, false, false]);
+    for at in 0..3 {
+        assert_eq!(takes(d, at), [true, false, false, false, false, false]);
+    }
+    assert_eq!(takes(d, 3), [false, false, true, false, false, false]);
+    assert_eq!(takes(d, 4), [true, false, false, false, false, false]);
+    assert_eq!(takes(d, 7), [false, false, true, false, false, false]);
+    let of_best = |at| [0.0, 1.0, 2.0].map(|got| best.allows(at, got, None));
+    assert_eq!(of_best(0), [false, true, false]);
+    assert_eq!(of_best(1), [false, true, false]);
+    assert_eq!(of_best(2), [false, true, true]);
+}
+
 #[test]
 fn a_condition_that_bounds_leave_open_covers_both_branches() {
     let (signature, text) =

@@ -16,6 +16,7 @@ use crate::bench::{Extent, Letters, Mode};
 use crate::verify::GemmForm;
 use tilewright_runtime::DeviceInfo;
 use tilewright_runtime::Problem;
+use tilewright_runtime::Request;
 use tilewright_runtime::fit;
 use tilewright_runtime::tightest;
 
@@ -97,7 +98,8 @@ impl Origin<'_> {
     /// The class of a record's problem as an empty table, and the problem with the one kernel.
     fn place(&self, kernel: &Kernel, record: &Record) -> Option<(TuningTable, TunedPoint)> {
         let row = &record.row;
-        let problem = self.problem(kernel, record)?;
+        // As tensors ask for it, so that they find it.
+        let problem = Request::as_of_tensors(kernel, self.problem(kernel, record)?);
         let operand = |operand: &tilewright_bundle::Operand| {
             let strides = problem.strides(&operand.name)?;
             Some(TunedOperand {

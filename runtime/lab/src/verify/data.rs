@@ -23,6 +23,8 @@ pub enum Data {
     /// Normal values; of what is folded by order the last element of some rows is the largest or
     /// the smallest.
     Ends,
+    /// Normal values; of what is no product one element of some rows is NaN or an infinity.
+    Nonfinite,
 }
 
 impl Data {
@@ -36,6 +38,18 @@ impl Data {
         Data::Special,
     ];
 
+    /// What takes turns where nothing is asked for.
+    pub(super) const MIXED: [Data; 8] = [
+        Data::Integers,
+        Data::Normals,
+        Data::Integers,
+        Data::Ends,
+        Data::Integers,
+        Data::Normals,
+        Data::Integers,
+        Data::Nonfinite,
+    ];
+
     /// The spelling in reports.
     pub const fn text(self) -> &'static str {
         match self {
@@ -46,12 +60,13 @@ impl Data {
             Data::Wide => "wide",
             Data::Special => "special",
             Data::Ends => "ends",
+            Data::Nonfinite => "nonfinite",
         }
     }
 
     /// The kind spelled `text`.
     pub fn from_text(text: &str) -> Option<Data> {
-        let mut all = Data::ALL.into_iter().chain([Data::Ends]);
+        let mut all = Data::ALL.into_iter().chain([Data::Ends, Data::Nonfinite]);
         all.find(|data| data.text() == text)
     }
 

@@ -1,90 +1,153 @@
-//! Elements that the answer of a fold by order hangs on, where a kernel that is cut wrong loses
-//! them: the largest or the smallest of a row, and the last.
+//! Elements that the answer of a fold hangs on, where a kernel that is cut wrong loses them, or
+//! whose functions do not keep what is no number.
 //!
-//! In: the random elements of an operand that is folded by `max`, `min` or `argmax`. Out: the same,
-//! in half of the rows with a last element beyond all others. Random ones alone seldom have the
-//! answer at the end of a row.
+//! In: the random elements of an operand. Out: the same, in some of the rows with one element that
+//! random ones seldom have: of what is folded by order ([`Data::Ends`]) a last one beyond all
+//! others; of any floats ([`Data::Nonfinite`]) NaN or an infinity, in the last place or in any.
 
-use tilewright_bundle::Kernel;
+use tilewright_bundle::{DType, Kernel};
 use tilewright_formula::affine::ModeId;
 use tilewright_formula::form::Form;
 use tilewright_formula::functions::Fold;
+use tilewright_formula::number::{Kind, stored};
 use tilewright_formula::{Formula, Source};
 
+use super::data::Data;
+
 /// What becomes of a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ends {
-    /// Its last element is the largest.
-    Largest,
-    /// Its last element is the smallest.
-    Smallest,
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Becomes {
+    /// Its last element is this.
+    Last(f64),
+    /// Its element of this number is this, counted modulo its length.
+    Any(u64, f64),
     /// As it is.
     Random,
 }
 
-impl Ends {
-    /// That of the row of a number: by turns, another turn for another seed.
-    fn of(row: usize, seed: u64) -> Ends {
-        match (row as u64).wrapping_add(seed) % 4 {
-            0 => Ends::Largest,
-            1 => Ends::Smallest,
-            _ => Ends::Random,
+/// What becomes of the rows of an operand.
+#[derive(Debug, Clone, Copy)]
+enum Rows {
+    /// The largest and the smallest value.
+    Ends { most: f64, least: f64 },
+    /// What the type keeps of NaN and of both infinities.
+    Nonfinite([f64; 3]),
+}
+
+impl Rows {
+    fn of(data: Data, dtype: DType, values: &[f64]) -> Rows {
+        if data == Data::Nonfinite {
+            let all = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
+            return Rows::Nonfinite(all.map(|one| stored(dtype, one)));
+        }
+        // Types without signs have none below 0.
+        let least = values.iter().copied().fold(f64::MAX, f64::min);
+        Rows::Ends {
+            most: values.iter().copied().fold(f64::MIN, f64::max) + 1.0,
+            least: if least < 0.0 { least - 1.0 } else { 0.0 },
+        }
+    }
+
+    /// The row of a number: by turns, another turn for another seed.
+    fn row(self, row: usize, seed: u64) -> Becomes {
+        let turn = (row as u64).wrapping_add(seed);
+        match (self, turn % 4) {
+            (Rows::Ends { most, .. }, 0) => Becomes::Last(most),
+            (Rows::Ends { least, .. }, 1) => Becomes::Last(least),
+            // Of two rows that follow one another one has NaN.
+            (Rows::Nonfinite([nan, _, _]), 0) => Becomes::Last(nan),
+            (Rows::Nonfinite([_, plus, minus]), 1) => {
+                let infinity = if turn % 8 == 1 { plus } else { minus };
+                Becomes::Any(mixed(turn), infinity)
+            }
+            (Rows::Nonfinite([nan, _, _]), 2) => Becomes::Any(mixed(turn), nan),
+            _ => Becomes::Random,
         }
     }
 }
 
-/// Whether a kernel folds by order.
-pub(super) fn are_in(kernel: &Kernel) -> bool {
-    kernel.form().is_some_and(|form| !ordered(form).is_empty())
+/// Bits that differ from turn to turn.
+fn mixed(turn: u64) -> u64 {
+    turn.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32
 }
 
-/// The modes that a formula folds by order.
-fn ordered(form: &Form) -> Vec<ModeId> {
+/// Whether a kernel has what these inputs are made for.
+pub(super) fn are_in(data: Data, kernel: &Kernel) -> bool {
+    let mut operands = kernel.semantics.operands.iter();
+    match data {
+        Data::Nonfinite => operands.any(|operand| has_nonfinite(operand.dtype)),
+        _ => kernel.form().is_some_and(form_has_order),
+    }
+}
+
+/// Whether a type has numbers, and NaN.
+fn has_nonfinite(dtype: DType) -> bool {
+    matches!(Kind::of(dtype), Kind::Float(format) if format.has_nan)
+}
+
+fn form_has_order(form: &Form) -> bool {
+    !folded(form, is_by_order).is_empty()
+}
+
+fn is_by_order(fold: Fold) -> bool {
+    matches!(fold, Fold::Max | Fold::Min | Fold::Argmax)
+}
+
+/// The modes that a formula folds by some folds.
+fn folded(form: &Form, by: impl Fn(Fold) -> bool) -> Vec<ModeId> {
     let Form::Rows(rows) = form else {
         return Vec::new();
     };
-    let by_order = |fold: Fold| matches!(fold, Fold::Max | Fold::Min | Fold::Argmax);
-    let sites = rows.folds.iter().filter(|site| by_order(site.fold));
+    let sites = rows.folds.iter().filter(|site| by(site.fold));
     sites.flat_map(|site| site.modes.iter().copied()).collect()
 }
 
-/// Makes the last element of some rows the largest or the smallest of all: of an operand whose
-/// elements lie without gaps, last axis innermost. Says whether there are such rows.
+/// Makes one element of some rows what `data` says: of an operand whose elements lie without gaps,
+/// last axis innermost. Says whether there are such rows. A row goes along the modes that are
+/// folded; where none of an operand's are, NaN and infinities come along its last axis.
 pub(super) fn place(
+    data: Data,
     (formula, form): (&Formula, &Form),
-    (at, shape): (usize, &[i64]),
+    (at, dtype, shape): (usize, DType, &[i64]),
     values: &mut [f64],
     seed: u64,
 ) -> bool {
-    let ordered = ordered(form);
     let modes = formula.axis_modes(Source::Operand(at));
-    let is_along = |axis: &Option<ModeId>| axis.is_some_and(|mode| ordered.contains(&mode));
-    if modes.len() != shape.len() || !modes.iter().any(is_along) || values.is_empty() {
+    let is_nonfinite = data == Data::Nonfinite;
+    let along = match is_nonfinite {
+        true => folded(form, |_| true),
+        false => folded(form, is_by_order),
+    };
+    let is_along = |axis: &Option<ModeId>| axis.is_some_and(|mode| along.contains(&mode));
+    if modes.len() != shape.len() || values.is_empty() || is_nonfinite && !has_nonfinite(dtype) {
         return false;
     }
-    let most = values.iter().copied().fold(f64::MIN, f64::max) + 1.0;
-    // Types without signs have none below 0.
-    let least = values.iter().copied().fold(f64::MAX, f64::min);
-    let least = if least < 0.0 { least - 1.0 } else { 0.0 };
-    let extents = shape
-        .iter()
-        .map(|extent| usize::try_from(*extent).unwrap_or(0));
-    let axes: Vec<(usize, bool)> = extents.zip(modes.iter().map(is_along)).collect();
-    for (element, value) in values.iter_mut().enumerate() {
-        let (mut rest, mut row, mut rows, mut is_last) = (element, 0, 1, true);
-        for (extent, along) in axes.iter().rev() {
-            let place = rest % extent.max(&1);
-            rest /= extent.max(&1);
-            if *along {
-                is_last &= place + 1 == *extent;
-            } else {
-                row += place * rows;
-                rows *= extent;
-            }
+    let mut is_along: Vec<bool> = modes.iter().map(is_along).collect();
+    if !is_along.contains(&true) {
+        match is_along.last_mut() {
+            Some(last) if is_nonfinite => *last = true,
+            _ => return false,
         }
-        match Ends::of(row, seed) {
-            Ends::Largest if is_last => *value = most,
-            Ends::Smallest if is_last => *value = least,
+    }
+    let rows = Rows::of(data, dtype, values);
+    let extents = shape.iter().map(|one| usize::try_from(*one).unwrap_or(0));
+    let axes: Vec<(usize, bool)> = extents.zip(is_along).collect();
+    for (element, value) in values.iter_mut().enumerate() {
+        // Where it lies in its row, of how many, and which row that is.
+        let (mut rest, mut row, mut rows_before, mut place, mut places) = (element, 0, 1, 0, 1);
+        for (extent, along) in axes.iter().rev() {
+            let here = rest % extent.max(&1);
+            rest /= extent.max(&1);
+            let (number, count) = match along {
+                true => (&mut place, &mut places),
+                false => (&mut row, &mut rows_before),
+            };
+            *number += here * *count;
+            *count *= extent;
+        }
+        match rows.row(row, seed) {
+            Becomes::Last(last) if place + 1 == places => *value = last,
+            Becomes::Any(any, new) if place as u64 == any % (places as u64).max(1) => *value = new,
             _ => {}
         }
     }
@@ -111,13 +174,36 @@ mod tests {
         let kernel = resolved(kernel);
         let parts = (kernel.formula().unwrap(), kernel.form().unwrap());
         let mut values = vec![0.5; 8 * 5];
-        assert!(place(parts, (0, &[8, 5]), &mut values, 2));
+        let f32 = DType::F32;
+        let ends = Data::Ends;
+        assert!(place(ends, parts, (0, f32, &[8, 5]), &mut values, 2));
         let last: Vec<f64> = values.chunks(5).map(|row| row[4]).collect();
         assert_eq!(last, [0.5, 0.5, 1.5, 0.0, 0.5, 0.5, 1.5, 0.0]);
         let others = values.chunks(5).flat_map(|row| &row[..4]);
         assert!(others.into_iter().all(|value| *value == 0.5));
         // What is not folded stays.
         let mut sums = vec![0.5; 8];
-        assert!(!place(parts, (1, &[8]), &mut sums, 2));
+        assert!(!place(ends, parts, (1, f32, &[8]), &mut sums, 2));
+
+        let mut values = vec![0.5; 8 * 5];
+        let nonfinite = Data::Nonfinite;
+        assert!(place(nonfinite, parts, (0, f32, &[8, 5]), &mut values, 0));
+        let rows = values.chunks(5);
+        let odd = |row: &[f64]| row.iter().position(|one| *one != 0.5);
+        let found: Vec<_> = rows.map(|row| odd(row).map(|at| (at, row[at]))).collect();
+        let is_nan = |row: Option<(usize, f64)>| row.is_some_and(|(_, value)| value.is_nan());
+        assert!(is_nan(found[0]) && found[0].map(|(at, _)| at) == Some(4) && is_nan(found[2]));
+        assert_eq!(found[1].map(|(_, value)| value), Some(f64::INFINITY));
+        assert_eq!(found[5].map(|(_, value)| value), Some(f64::NEG_INFINITY));
+        assert_eq!([3, 7].map(|row| found[row]), [None; 2]);
+        // Of what is not folded, along its last axis; integers stay.
+        assert!(place(nonfinite, parts, (1, f32, &[8]), &mut sums, 0));
+        assert!(!place(
+            nonfinite,
+            parts,
+            (1, DType::S32, &[8]),
+            &mut sums,
+            0
+        ));
     }
 }

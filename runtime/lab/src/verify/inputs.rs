@@ -14,12 +14,16 @@ use tilewright_runtime::parts::check_host_memory;
 /// What a kernel's inputs hold where that is asked for; `None` are indices, which select among the
 /// factors of a product. Hard numbers are made for those, of bits that are copied, and of types of
 /// which any bits are a number: what else a formula computes is judged by bounds for results that
-/// stay in range.
+/// stay in range, and has NaN and infinities for special numbers.
 pub(crate) fn held(asked: Option<Data>, kernel: &Kernel) -> Option<Data> {
     let is_product = kernel.product().is_some();
     match asked {
         None => (!is_product).then_some(Data::Integers),
-        Some(Data::Ends) if !extremes::are_in(kernel) => Some(Data::Normals),
+        Some(own @ (Data::Ends | Data::Nonfinite))
+            if is_product || !extremes::are_in(own, kernel) =>
+        {
+            Some(Data::Normals)
+        }
         Some(data) if is_product => Some(data),
         Some(data) => Some(of_formula(data, kernel)),
     }
@@ -31,8 +35,10 @@ fn of_formula(asked: Data, kernel: &Kernel) -> Data {
     let is_any = operands.any(|operand| is_short(operand.dtype));
     match asked {
         _ if kernel.copied().is_some() => asked,
-        Data::Ends => Data::Ends,
-        Data::Special if !is_any && extremes::are_in(kernel) => Data::Ends,
+        Data::Ends | Data::Nonfinite => asked,
+        Data::Special if !is_any && extremes::are_in(Data::Nonfinite, kernel) => Data::Nonfinite,
+        // So that all kinds in turn are all kinds that there are.
+        Data::Cancelling if extremes::are_in(Data::Ends, kernel) => Data::Ends,
         Data::Integers => Data::Integers,
         Data::Wide | Data::Special if is_any => asked,
         Data::Normals | Data::OneSigned | Data::Cancelling | Data::Wide | Data::Special => {
@@ -98,12 +104,14 @@ impl FormulaReference<'_> {
             };
             let (bytes, mut values) = random_elements(operand.dtype, data, count, seed)?;
             let form = self.kernel.form();
-            let form = form.filter(|_| wanted == Data::Ends && !is_short(operand.dtype));
-            let ends = form.is_some_and(|form| {
+            let form = form.filter(|_| matches!(wanted, Data::Ends | Data::Nonfinite));
+            let form = form.filter(|_| !is_short(operand.dtype));
+            let is_changed = form.is_some_and(|form| {
                 let of = (self.formula, form);
-                extremes::place(of, (at, extents.shape()), &mut values, seed)
+                let tensor = (at, operand.dtype, extents.shape());
+                extremes::place(wanted, of, tensor, &mut values, seed)
             });
-            match ends {
+            match is_changed {
                 true => encode(operand.dtype, &values).map(Some),
                 false => Ok(Some(bytes)),
             }

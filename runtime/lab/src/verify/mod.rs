@@ -7,6 +7,7 @@
 //! changed: gaps between rows, and red zones before and behind. Findings of the emulator of level
 //! error fail a problem as well. Half of the problems hold small integers and must match exactly.
 //! Inputs may also name their elements, which tells what arrived where ([`Inputs::Indices`]).
+//! The emulator also notes what PTX the problems executed ([`Unreached`]).
 //! On a GPU, kernels that start before the one before them has ended also run a [`chain`].
 
 mod format;
@@ -54,6 +55,8 @@ mod inputs;
 
 mod trace;
 
+mod unreached;
+
 mod outcome;
 
 mod trial;
@@ -88,9 +91,11 @@ pub use reference::{CPU_MOST, Reference, Shape, on_cpu, on_gpu};
 pub use steps::Steps;
 pub use tables::promised;
 pub use trace::{Trace, Written};
+pub use unreached::Unreached;
 
 use coverage::Coverage;
 use hard::Aim;
+use unreached::Noted;
 
 use tilewright_runtime::Device;
 use tilewright_runtime::Error;
@@ -102,7 +107,8 @@ use tilewright_runtime::cuda::BlasLt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Inputs {
     /// Integers in one problem, normals in the next; of a kernel that folds by order some rows of
-    /// every other one of these end with the answer.
+    /// every fourth one of these end with the answer, and where it is no product some of every
+    /// fourth have NaN or an infinity.
     #[default]
     Mixed,
     /// Every kind of random numbers in turn.
@@ -118,7 +124,7 @@ impl Inputs {
     /// Kinds that take turns.
     const fn turns(self) -> &'static [Data] {
         match self {
-            Inputs::Mixed => &[Data::Integers, Data::Normals, Data::Integers, Data::Ends],
+            Inputs::Mixed => &Data::MIXED,
             Inputs::All => &Data::ALL,
             Inputs::Random(_) | Inputs::Indices => &[],
         }
@@ -237,7 +243,8 @@ pub fn verify_while(
     };
     for (at, kernel) in kernels.iter().enumerate() {
         let first = summary.outcomes.len();
-        let done = session.kernel(kernel, &mut |outcome| {
+        let noted = Noted::of(runtime, kernel);
+        let done = session.kernel(kernel, noted.as_ref(), &mut |outcome| {
             let go_on = report(Event::Outcome(&outcome));
             summary.outcomes.push(outcome);
             go_on
@@ -246,6 +253,8 @@ pub fn verify_while(
         let own = summary.outcomes.get(first..).unwrap_or_default();
         let mut go_on = done;
         if done.is_continue() {
+            let left = noted.and_then(|noted| noted.left(kernel));
+            summary.unreached.extend(left);
             go_on = report(Event::Kernel(own));
         }
         if go_on.is_break() {
@@ -270,13 +279,14 @@ impl Session<'_> {
     fn kernel(
         &self,
         kernel: &Kernel,
+        noted: Option<&Noted>,
         report: &mut dyn FnMut(Outcome) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, Error> {
         let (runtime, options) = (self.runtime, self.options);
         let mut coverage = Coverage::default();
         let mut fine = true;
         for index in 0..options.problems as u64 {
-            let outcome = match self.problem(kernel, index, &mut coverage) {
+            let outcome = match self.problem((kernel, noted), index, &mut coverage) {
                 Err(Error::Stopped { .. }) => return Ok(ControlFlow::Break(())),
                 outcome => outcome?,
             };
@@ -311,13 +321,14 @@ impl Session<'_> {
     /// The problem of a number.
     fn problem(
         &self,
-        kernel: &Kernel,
+        (kernel, noted): (&Kernel, Option<&Noted>),
         index: u64,
         coverage: &mut Coverage,
     ) -> Result<Outcome, Error> {
         let (runtime, options) = (self.runtime, self.options);
         let asked = options.inputs.data(index);
         let (seed, device) = turn(runtime.device(), options.seed, index);
+        let device = noted.map_or(device.clone(), |noted| noted.on(device));
         let draw = |device: &Device| {
             let draw = Draw::new(kernel, device.info(), seed);
             let draw = match options.volume {

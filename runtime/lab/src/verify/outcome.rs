@@ -7,6 +7,7 @@ use tilewright_bundle::Kernel;
 use tilewright_emulator::LineProfile;
 
 use super::trace::Trace;
+use super::unreached::Unreached;
 use crate::rules::RulesRecord;
 
 /// One kernel on one problem.
@@ -93,6 +94,9 @@ pub struct Summary {
     /// Kernels that were not verified, or not to the end, because it was to stop before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
+    /// Of kernels that the emulator ran all problems of, in order: lines that none executed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreached: Vec<Unreached>,
 }
 
 impl Summary {

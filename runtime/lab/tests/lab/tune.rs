@@ -8,7 +8,9 @@ use tilewright_lab::bench::{Extent, Leading, Letters, Stamp};
 use tilewright_lab::tune::{Journal, Outcome, Progress, Reason, Record, Settings, Tuned, tune};
 use tilewright_runtime::RecordsError;
 use tilewright_runtime::bundle::*;
-use tilewright_runtime::{Arg, Device, EmulatorSettings, Error, Problem, Query, Runtime, Source};
+use tilewright_runtime::{
+    Arg, Device, EmulatorSettings, Error, Problem, Query, Request, Runtime, Source,
+};
 
 /// The gemm with one line of its loop replaced.
 fn with(from: &str, to: &str) -> String {
@@ -301,6 +303,19 @@ fn selection_says_how_it_came_about() {
         "{}",
         selection.distance
     );
+}
+
+/// The stride of a single row is whatever its owner says, and reaches nothing.
+#[test]
+fn a_single_row_is_found_where_it_was_measured() {
+    let runtime = runtime_of(points());
+    let mut records = Vec::new();
+    let found = tuned(&runtime, &[extent(1, 7, 16)], &mut records);
+    let tuned = with_tables(&runtime, &found.tables(&runtime, &records));
+    let kernel = tuned.bundle().kernel("gemm_f32@fast-2").unwrap();
+    let request = Request::of_problem(kernel, &packed_gemm(1, 7, 16)).unwrap();
+    let told = tuned.explain("gemm", &[(kernel, &request)]);
+    assert_eq!(told.chosen.unwrap().source, Source::Measured);
 }
 
 #[test]

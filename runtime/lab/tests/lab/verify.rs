@@ -39,6 +39,32 @@ fn failures(summary: &Summary) -> Vec<String> {
         .collect()
 }
 
+/// What nothing executed is told: here a way that no extent leads to.
+#[test]
+fn lines_that_no_problem_executed_are_told() {
+    let end = COPY.rfind("ret;").unwrap();
+    let dead = "setp.ne.s32 %right, %threads, %threads;\n@!%right bra LAST;\n\
+                add.s32 %row, %row, 1;\n// Nothing.\nadd.s32 %row, %row, 2;\nLAST:\n";
+    let ptx = format!("{}{dead}{}", &COPY[..end], &COPY[end..]);
+    let mut lines = ptx.lines();
+    let first = lines
+        .position(|line| line.contains("%row, %row, 1;"))
+        .unwrap() as u32
+        + 1;
+    let kernel = || copy_kernel("copy_f32@fixed-1");
+    let found = verified(kernel(), &ptx, 3, Inputs::Mixed);
+    assert_eq!(failures(&found), [""; 0]);
+    let [one] = &found.unreached[..] else {
+        panic!("{:?}", found.unreached)
+    };
+    assert_eq!((one.lines, &one.ranges[..]), (2, &[[first, first + 2]][..]));
+    assert!(
+        verified(kernel(), COPY, 3, Inputs::Mixed)
+            .unreached
+            .is_empty()
+    );
+}
+
 #[test]
 fn elements_that_share_an_address_are_read_as_they_lie() {
     let mut copy = copy_with_rows([3, 0]);

@@ -20,6 +20,12 @@ impl Warp {
         if !self.frame.touched.is_empty() && mask != 0 {
             self.touch(st, inst, mask);
         }
+        // A branch that is not taken was decided on: where it leads is a line of its own.
+        if let Some(reached) = &st.env.options.reached
+            && (mask != 0 || inst.class == InstClass::Control)
+        {
+            reached.note(inst.line);
+        }
         let flow = if mask == 0 {
             Flow::Next
         } else {

@@ -1,0 +1,103 @@
+//! What is told when all kernels are verified: how close results came to their bounds, what the
+//! columns say, and which lines of PTX nothing executed.
+
+use std::io;
+
+use tilewright_lab::verify::{Summary, Unreached};
+
+use crate::quantity::counted;
+use crate::terminal::{self, Table};
+
+/// Kernels whose lines are told; `--json` has all.
+const KERNELS: usize = 16;
+/// Pieces of a kernel that are told.
+const PIECES: usize = 6;
+
+/// Prints all of it.
+pub fn print(summary: &Summary) -> io::Result<()> {
+    terminal::print_line("")?;
+    terminal::print(&closeness(summary).render())?;
+    terminal::print(LEGEND)?;
+    unreached(&summary.unreached)
+}
+
+/// What the columns of the tables say.
+const LEGEND: &str = "
+rel err     |result - reference| / |reference|, over all elements; the reference is in f64, neither
+            rounded to the type of the result nor bounded by it: fp8 ends at 448, where it is cut
+of bound    largest error of an element, beside the reference rounded to the type of the result, as
+            a part of what roundings may add up to; 1.00 passes, and 0.00 is to the bit, as it has
+            to be where one result alone is right: of small integers
+to the bit  elements of which that bound says little: summed again in the kernel's order, and equal
+";
+
+/// A row for all problems of the same types and inputs.
+fn closeness(summary: &Summary) -> Table {
+    let head = [
+        "types",
+        "inputs",
+        "problems",
+        "failed",
+        "of bound",
+        "to the bit",
+    ];
+    let mut table = Table::new(head);
+    for group in summary.closeness() {
+        table.row([
+            group.types,
+            group.data,
+            group.problems.to_string(),
+            group.failed.to_string(),
+            format!("{:.3}", group.max_err),
+            group.replayed.to_string(),
+        ]);
+    }
+    table
+}
+
+/// What stands below them.
+const LEFT: &str = "\
+what is wrong in those lines no problem tells: more of them may (--problems N, another --seed), or
+none that the kernel takes leads there";
+
+/// Lines that no problem executed: in those nothing was verified.
+fn unreached(all: &[Unreached]) -> io::Result<()> {
+    if all.is_empty() {
+        return Ok(());
+    }
+    let mut table = Table::new(["executed by no problem", "lines", "of", "in the PTX"]);
+    for one in all.iter().take(KERNELS) {
+        table.row([
+            one.kernel.clone(),
+            one.lines.to_string(),
+            one.of.to_string(),
+            pieces(&one.ranges),
+        ]);
+    }
+    terminal::print_line("")?;
+    terminal::print(&table.render())?;
+    terminal::print_line(LEFT)?;
+    match all.len().saturating_sub(KERNELS) {
+        0 => Ok(()),
+        more => terminal::print_line(&format!(
+            "and lines of {}: --json has all",
+            counted(more, "other kernel")
+        )),
+    }
+}
+
+/// The first pieces as text: `12, 20-31`.
+fn pieces(ranges: &[[u32; 2]]) -> String {
+    let text = ranges
+        .iter()
+        .take(PIECES)
+        .map(|[first, last]| match first == last {
+            true => first.to_string(),
+            false => format!("{first}-{last}"),
+        });
+    let mut text = text.collect::<Vec<_>>().join(", ");
+    if ranges.len() > PIECES {
+        text.push_str(", …");
+    }
+    text
+}

@@ -1,0 +1,74 @@
+//! Lines of a kernel's PTX that no problem executed.
+//!
+//! In: a kernel and the emulator. Out: the emulator as it notes what it executes, and which lines
+//! are left when all problems are done. What is wrong in those, no problem can have told.
+
+use serde::Serialize;
+use tilewright_bundle::Kernel;
+use tilewright_emulator::{Module, Reached};
+use tilewright_runtime::{Device, Runtime};
+
+/// What no problem of a kernel executed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Unreached {
+    /// The kernel's id.
+    pub kernel: String,
+    /// First and last line of its PTX, counted from 1, of what is left in one piece.
+    pub ranges: Vec<[u32; 2]>,
+    /// How many lines with instructions that are.
+    pub lines: usize,
+    /// How many lines have instructions.
+    pub of: usize,
+}
+
+/// What is noted while a kernel is verified.
+#[derive(Debug)]
+pub(super) struct Noted {
+    /// Lines that have instructions, ascending.
+    lines: Vec<u32>,
+    reached: Reached,
+}
+
+impl Noted {
+    /// Of a kernel whose PTX can be read; a GPU notes nothing.
+    pub fn of(runtime: &Runtime, kernel: &Kernel) -> Option<Noted> {
+        let Device::Emulator(_) = runtime.device() else {
+            return None;
+        };
+        let text = runtime.bundle().ptx(kernel);
+        let mut lines = Module::parse(text).ok()?.instruction_lines();
+        // The end of a function, where none of its paths leads, is none of its text.
+        let written = |line: u32| text.lines().nth(line.saturating_sub(1) as usize);
+        while let Some(last) = lines.last()
+            && written(*last).is_none_or(|line| line.trim().trim_matches('}').is_empty())
+        {
+            lines.pop();
+        }
+        let last = lines.last().copied().unwrap_or(0);
+        let reached = Reached::of_lines(last);
+        Some(Noted { lines, reached })
+    }
+
+    /// The device as it notes what it executes.
+    pub fn on(&self, device: Device) -> Device {
+        match device {
+            Device::Emulator(emulated) => Device::Emulator(emulated.with_reached(&self.reached)),
+            device => device,
+        }
+    }
+
+    /// What is left; none where nothing is.
+    pub fn left(&self, kernel: &Kernel) -> Option<Unreached> {
+        let is_left = |line: &u32| !self.reached.has(*line);
+        let pieces = self.lines.chunk_by(|a, b| is_left(a) == is_left(b));
+        let pieces = pieces.filter(|piece| piece.first().is_some_and(is_left));
+        let pieces: Vec<&[u32]> = pieces.collect();
+        let ends = |piece: &&[u32]| Some([*piece.first()?, *piece.last()?]);
+        (!pieces.is_empty()).then(|| Unreached {
+            kernel: kernel.id.clone(),
+            ranges: pieces.iter().filter_map(ends).collect(),
+            lines: pieces.iter().map(|piece| piece.len()).sum(),
+            of: self.lines.len(),
+        })
+    }
+}

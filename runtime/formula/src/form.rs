@@ -99,6 +99,19 @@ pub struct Contraction {
     pub plain: Option<[usize; 3]>,
 }
 
+impl Contraction {
+    /// The same with its factors exchanged: what were columns are rows.
+    #[must_use]
+    pub fn exchanged(mut self) -> Contraction {
+        self.factors.swap(0, 1);
+        std::mem::swap(&mut self.rows, &mut self.columns);
+        let exchanged = |[a, b, d]: [usize; 3]| [b, a, d];
+        self.alone = self.alone.map(exchanged);
+        self.plain = self.plain.map(exchanged);
+        self
+    }
+}
+
 /// A sum over parts of the summed modes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parts {

@@ -4,6 +4,7 @@ use crate::ir::tile::{Engine, Full, Kernel, Pipe};
 use crate::plan::data::assumptions::Assumption;
 use crate::plan::data::model::Plan;
 use crate::plan::data::values::Flow;
+use crate::plan::data::warp_roles::Roles;
 use crate::plan::work_tiles::{Fate, SUMMED};
 
 /// Bytes at which stores of boxes are cut.
@@ -137,7 +138,11 @@ fn of_tile(plan: &Plan, kernel: &Kernel) -> Vec<(Vec<i64>, i64)> {
     let anywhere = [m, (n - 3).max(1)];
     let output = plan.output().map_or(1, |output| output.dtype.bytes());
     let granule = (GRANULE / i64::from(output)).max(1);
-    let small = [m / 2 + 1, (n / 2 / granule).max(1) * granule];
+    let whole = |extent: i64| (extent / 2 / granule).max(1) * granule;
+    let small = match plan.roles.as_ref().map_or(1, Roles::stored_along) {
+        0 => [whole(m), n / 2 + 1],
+        _ => [m / 2 + 1, whole(n)],
+    };
     let in_flight =
         |pipe: &&Pipe| matches!(pipe.full, Full::Bytes(_) | Full::Group(Engine::Copies));
     let slots = kernel.pipes.iter().filter(in_flight).map(|pipe| pipe.slots);

@@ -14,11 +14,12 @@ use std::collections::BTreeMap;
 use crate::arch::WARPGROUP;
 use crate::atoms::sync::{Act, Scope};
 use crate::error::Result;
-use crate::ir::thread::expr::{add, div, eq, int, le, lt, mul, or, rem, select, sub, xor};
+use crate::ir::thread::expr::{add, and, div, eq, int, le, lt, mul, or, rem, select, sub, xor};
 use crate::ir::thread::program::{Arg, Expr, IntType, Special, Stmt, VarId};
 use crate::ir::tile::{Every, Full, Op, PipeId, Team, Trips};
 use crate::lower::{Lowering, bug};
 use crate::plan::data::warp_roles::Roles;
+use crate::plan::work_tiles::COLUMNS;
 
 /// What the code of a warp-specialized kernel refers to.
 #[derive(Clone, Debug)]
@@ -209,17 +210,24 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Boxes end at the edge when the edge is a multiple of 16 bytes or the tile is inside.
+    /// Boxes end at the edge when the edge is a multiple of 16 bytes or the tile is inside, and what
+    /// goes by vectors beside them ends with a vector.
     fn if_boxes_end(&mut self, boxes: &[Op], elements: &[Op]) -> Result<Vec<Stmt>> {
         const GRANULE: i64 = 16;
         let output = self.plan.output();
         let bytes = output.map_or(1, |d| d.dtype.bytes());
-        let n = self.extent(1)?;
-        let whole = eq(rem(n.clone(), int(GRANULE / i64::from(bytes))), int(0));
-        let end = add(self.state.tile[1].clone(), int(1));
-        let inside = le(mul(end, int(self.plan.cta_tile[1])), n);
+        let along = self.roles_of()?.stored_along();
+        let extent = self.extent(along)?;
+        let whole = eq(rem(extent.clone(), int(GRANULE / i64::from(bytes))), int(0));
+        let end = add(self.state.tile[along].clone(), int(1));
+        let inside = le(mul(end, int(self.plan.cta_tile[along])), extent);
+        let mut cond = or(whole, inside);
+        if let Some(vector) = self.plan.vectors_beside_boxes() {
+            let columns = self.extent(COLUMNS)?;
+            cond = and(cond, eq(rem(columns, int(vector)), int(0)));
+        }
         Ok(vec![Stmt::If {
-            cond: or(whole, inside),
+            cond,
             then: self.branch(boxes)?,
             otherwise: self.branch(elements)?,
         }])

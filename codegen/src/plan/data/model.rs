@@ -15,7 +15,7 @@ use crate::plan::data::choices::Choice;
 use crate::plan::data::combining::Combining;
 use crate::plan::data::folds::FoldPlan;
 use crate::plan::data::moves::{BoxCopy, Hop, Rows, SmemTile, Step};
-use crate::plan::data::values::{Does, Flow};
+use crate::plan::data::values::{Does, Flow, Node};
 use crate::plan::data::warp_roles::Roles;
 use crate::plan::work_tiles::Work;
 use crate::spec::Planes;
@@ -195,6 +195,17 @@ impl Plan {
     /// The operand of that role.
     pub fn operand_as(&self, role: Role) -> Option<&Operand> {
         with_role(&self.operands, role)
+    }
+
+    /// The vectors along the columns that boxes of results mind beside their own edge: where these
+    /// are contiguous along the rows, and others are moved or added up by such vectors.
+    pub fn vectors_beside_boxes(&self) -> Option<i64> {
+        let store = self.roles.as_ref()?.store.as_ref()?;
+        let flow = self.flow.as_ref()?;
+        let mut others = flow.nodes.iter();
+        let is_other = |node: &Node| node.stored.as_ref() != Some(&store.operand);
+        let is_minded = others.any(|node| is_other(node) && node.minds_columns());
+        (store.contiguous == 0 && is_minded).then_some(flow.vector)
     }
 
     /// What the kernel writes.

@@ -105,6 +105,12 @@ impl Node {
         self.keeps == [true; 2] && self.stored.is_some() && self.combined.is_none()
     }
 
+    /// Whether vectors of it along the columns are read or written, or folded.
+    pub fn minds_columns(&self) -> bool {
+        let is_moved = self.moved().is_some() && !self.summed;
+        self.combined.is_some() || is_moved && self.keeps[1] || matches!(self.does, Does::Fold(..))
+    }
+
     /// The operand that its elements come from or go to, and the hop into registers or out of them
     /// that they take.
     pub fn moved(&self) -> Option<(&str, Hop)> {

@@ -106,10 +106,17 @@ pub(super) fn plan(
             }
         };
         let Some(step) = step else { continue };
+        // What boxes store is held as it goes into their buffers.
+        let into = plan
+            .step(name, Hop::R2s)
+            .filter(|_| flow.nodes[at].stored.is_some());
         if let Some((number, _)) = combined {
             atomics::plan(chooser, &mut flow, number, (at, &step, plan))?;
         }
-        flow.nodes[at].held = held(operand, &step);
+        flow.nodes[at].held = match into {
+            Some(into) => [held(operand, into)[0], held(operand, &step)[1]],
+            None => held(operand, &step),
+        };
     }
     elements(chooser, &mut flow);
     plan_folds(chooser, plan, &mma, &mut flow)?;

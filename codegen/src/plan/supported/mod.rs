@@ -51,6 +51,12 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
     let computes = &spec.problem.compute;
     let formula = &computes.formula;
     if let Form::Contraction(found) = &computes.form
+        && computes.is_exchanged
+        && let Some(violation) = products::exchanged(formula, found)
+    {
+        return chooser.violations.push(violation);
+    }
+    if let Form::Contraction(found) = &computes.form
         && let Some(violation) = products::side_by_side(formula, found)
     {
         return chooser.violations.push(violation);

@@ -20,6 +20,24 @@ const MOST_PLANES: i64 = 32;
 /// Most modes along which a product is made anew: a tensor map has five.
 const MOST_BATCHES: usize = 3;
 
+/// Why the factors of a product are not exchanged: what tells products apart beside the columns is
+/// beside the rows then, where a tile has one product.
+pub(super) fn exchanged(formula: &Formula, found: &Contraction) -> Option<Violation> {
+    let name = |mode: &ModeId| formula.modes.get(*mode).map(|mode| mode.name.as_str());
+    let is_beside = |mode: &&ModeId| found.rows.len() > 1 && formula.constant(**mode).is_some();
+    let parts = found.parts.as_ref().map(|parts| &parts.sum.modes);
+    let mode = found.rows.iter().find(is_beside);
+    let mode = mode.or_else(|| parts?.first()).and_then(name)?;
+    let message = format!(
+        "mma.operands ba makes rows of the columns, and {mode} is told apart beside columns alone: \
+         use ab"
+    );
+    Some(Violation {
+        keys: vec!["mma.operands".to_owned()],
+        ..Violation::new("mma-operands", message)
+    })
+}
+
 /// Why the modes of constant extent beside the rows and columns of a product do not tell products
 /// apart: one refusal, whatever else follows from it.
 pub(super) fn side_by_side(formula: &Formula, found: &Contraction) -> Option<Violation> {

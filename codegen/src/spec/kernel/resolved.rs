@@ -11,7 +11,7 @@ use tilewright_formula::{
 
 use super::forms::FormKind;
 use super::operand::Operand;
-use super::shape::Shape;
+use super::shape::{Shape, oriented};
 use crate::spec::kernel::product_modes::{self, Planes, tile_of};
 
 /// Modes that a tile of rows cuts at most.
@@ -37,6 +37,9 @@ pub struct Computes {
     pub modes: Vec<String>,
     /// The products side by side that its epilogue puts together, where there are several.
     pub planes: Option<Planes>,
+    /// Whether the factors of its product are exchanged: the rows of its form are the columns of
+    /// its output.
+    pub is_exchanged: bool,
     /// Whether it is the default formula of its word.
     pub is_default: bool,
     /// Whether it is a product of two matrices, or a copy of one, and nothing else.
@@ -82,7 +85,7 @@ impl Computes {
             Some(found) if !shape.is_plain => (found.0.clone(), found.1.clone()),
             _ => {
                 let formula = check(&text, &signature(operands, accumulation))?;
-                let recognized = recognize(&formula)?;
+                let recognized = oriented(recognize(&formula)?, shape.is_exchanged);
                 (formula, recognized)
             }
         };
@@ -94,6 +97,7 @@ impl Computes {
             form: recognized.form,
             others: others.unwrap_or(recognized.others),
             modes,
+            is_exchanged: shape.is_exchanged,
             is_default,
             is_plain: shape.is_plain,
         })

@@ -28,7 +28,11 @@ pub(in crate::spec) struct Shape {
     pub is_plain: bool,
     /// The type that sums of products are held in.
     pub accumulator: Option<DType>,
-    /// The formula as it stands in the file, with its form; none where it is refused.
+    /// Whether the factors of its product are exchanged: A is the one of the columns that the
+    /// formula has.
+    pub is_exchanged: bool,
+    /// The formula as it stands in the file, with its form, its factors exchanged where they are;
+    /// none where it is refused.
     pub formula: Option<Arc<(Formula, Recognized)>>,
 }
 
@@ -68,8 +72,19 @@ fn default(word: &str) -> Option<Shape> {
     let recognized = recognize(&formula).ok()?;
     Some(Shape {
         is_written: false,
-        ..Shape::of(word, formula, recognized)
+        ..Shape::of(word, formula, recognized, false)
     })
+}
+
+/// The form with its factors exchanged, where it is a product and they are.
+pub(super) fn oriented(recognized: Recognized, is_exchanged: bool) -> Recognized {
+    match recognized.form {
+        Form::Contraction(found) if is_exchanged => Recognized {
+            form: Form::Contraction(Box::new(found.exchanged())),
+            ..recognized
+        },
+        _ => recognized,
+    }
 }
 
 /// The default formula of that form, on one line; that of products where the form has none.
@@ -234,7 +249,8 @@ fn is_turned(formula: &Formula, form: &Form, operand: usize, modes: &[&String]) 
 
 impl Shape {
     /// The shape of a formula that is written.
-    pub fn of(kernel: &str, formula: Formula, recognized: Recognized) -> Shape {
+    pub fn of(kernel: &str, formula: Formula, recognized: Recognized, is_exchanged: bool) -> Shape {
+        let recognized = oriented(recognized, is_exchanged);
         let form = &recognized.form;
         let plain = matrices(&formula, form).and_then(|(wanted, tile)| {
             let operands = formula.signature.operands.iter().enumerate();
@@ -300,6 +316,7 @@ impl Shape {
                 Form::Contraction(found) => Some(found.accumulator),
                 Form::Chain(found) => Some(found.second.accumulator),
             },
+            is_exchanged,
             formula: Some(Arc::new((formula, recognized))),
         }
     }
@@ -307,6 +324,21 @@ impl Shape {
     /// The element types that are generated together; none where one type is copied.
     pub fn types(&self) -> &'static [TypeRule] {
         self.form.facts().types
+    }
+
+    /// The same with its factors exchanged, or back again.
+    pub fn exchanged(&self, is_exchanged: bool) -> Shape {
+        match &self.formula {
+            Some(found) if self.is_exchanged != is_exchanged => {
+                let (formula, recognized) = (found.0.clone(), oriented(found.1.clone(), true));
+                Shape {
+                    is_written: self.is_written,
+                    is_exchanged,
+                    ..Shape::of(&self.kernel, formula, recognized, false)
+                }
+            }
+            _ => self.clone(),
+        }
     }
 
     /// The operand of that role.
@@ -333,6 +365,9 @@ impl Shape {
     /// A plain formula in the one spelling that specs are printed with; none of a default formula,
     /// and none that is not plain.
     pub fn plain_text(&self) -> Option<String> {
+        if self.is_exchanged {
+            return self.exchanged(false).plain_text();
+        }
         if !self.is_plain || !self.is_written || self.is_default() {
             return None;
         }

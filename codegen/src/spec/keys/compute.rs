@@ -16,6 +16,7 @@ use super::signature;
 use crate::error::Span;
 use crate::spec::kernel::forms::{FormKind, Role};
 use crate::spec::kernel::shape::{OperandShape, Shape, defaults};
+use crate::spec::words::vocabulary::{MmaOperands, Worded};
 use crate::spec::yaml::embedded::Embedded;
 use crate::spec::yaml::nearest::nearest;
 use crate::spec::yaml::node::{Entry, Node, Value};
@@ -32,7 +33,7 @@ pub(in crate::spec) fn shape(tree: &Node, text: &str, problems: &mut Problems) -
             let help = "delete it, or write `compute`";
             problems.add("no-compute", &entry.key_span, message, help);
         }
-        return guess(tree);
+        return guess(tree).exchanged(is_exchanged(tree));
     };
     let read = signature::read(tree, problems);
     let Value::Scalar { text: written, .. } = &compute.value.value else {
@@ -76,7 +77,7 @@ pub(in crate::spec) fn shape(tree: &Node, text: &str, problems: &mut Problems) -
                 let message = format!("{spelled} bytes as it is printed; at most {MAX_TEXT}");
                 front.report(vec![formula::Problem::new("too-long", &(0..0), message)]);
             }
-            Shape::of(&kernel(tree), formula, recognized)
+            Shape::of(&kernel(tree), formula, recognized, is_exchanged(tree))
         }
         Err(found) => {
             front.report(found);
@@ -99,6 +100,13 @@ fn guess(tree: &Node) -> Shape {
         Some(shape) => shape.clone(),
         None => listed(tree, &Signature::default(), &Tree::default()),
     }
+}
+
+/// Whether the file exchanges the factors of its product.
+fn is_exchanged(tree: &Node) -> bool {
+    let said = tree.find("mma.operands").map(|node| &node.value);
+    let word = MmaOperands::Exchanged.spelled();
+    matches!(said, Some(Value::Scalar { text, .. }) if *text == word)
 }
 
 /// The word of the key `kernel`.
@@ -136,6 +144,7 @@ fn listed(tree: &Node, signature: &Signature, parsed: &Tree) -> Shape {
         is_written: true,
         is_plain: false,
         accumulator: None,
+        is_exchanged: false,
         formula: None,
     }
 }

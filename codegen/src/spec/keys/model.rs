@@ -24,7 +24,7 @@ use crate::spec::words::printed::{Map, Printed};
 use crate::spec::words::record::{file, record};
 use crate::spec::words::vocabulary::Worded;
 pub use crate::spec::words::vocabulary::{
-    Accumulation, KernelSchedule, LaunchKind, Passes, Raster, SchedulerKind,
+    Accumulation, KernelSchedule, LaunchKind, MmaOperands, Passes, Raster, SchedulerKind,
 };
 
 /// Most elements of the tile that a tiled MMA covers.
@@ -61,6 +61,9 @@ record! {
         atoms: Auto<[i64; 3]> = key(Kind::Triple { most: 1024 }).tuned_piece(6, "w");
         /// Tile that the atoms cover with their values, along m, n and k.
         permutation: Auto<[i64; 3]> = key(Kind::Triple { most: MMA_TILE }).tuned_piece(7, "p");
+        /// Which factor is the MMA's A. With `ba` what is said by position, here, in `cta_tile` and
+        /// in `cluster`, is along n, m and k.
+        operands: Auto<MmaOperands> = key(Kind::Word(&MmaOperands::LIST)).piece(16, "");
     }
 }
 

@@ -109,6 +109,7 @@ fn shape(spec: &Spec) -> Shape {
         is_written: !spec.problem.compute.is_default,
         is_plain: spec.problem.compute.is_plain,
         accumulator: None,
+        is_exchanged: false,
         formula: None,
     }
 }

@@ -205,6 +205,17 @@ words! {
 }
 
 words! {
+    /// Which factor of a product is which of the MMA.
+    MmaOperands: "operands", "order of factors" {
+        /// The one that has the output's rows is A: the MMA's rows go along m.
+        AsWritten = word("ab");
+        /// The one that has the output's columns is (swap AB): the MMA's rows, of which there are
+        /// 64 at least, go along n, and its columns, 8 at least, along m.
+        Exchanged = word("ba");
+    }
+}
+
+words! {
     /// How loads run ahead of the arithmetic.
     KernelSchedule: "schedule", "schedule" {
         /// Every warp loads and computes; `stages` cp.async groups in flight. `stages: 1`, where

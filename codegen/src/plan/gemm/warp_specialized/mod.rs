@@ -358,9 +358,9 @@ fn rank(operand: &Operand, planes: bool) -> u32 {
     u32::try_from(all).unwrap_or(u32::MAX)
 }
 
-/// Whether results leave from registers where nothing is said: no tensor map has rows of theirs.
+/// Whether results leave from registers where nothing is said: no boxes have rows of theirs.
 pub(super) fn leaves_registers(d: &Operand) -> bool {
-    *d.stride(1) != Stride::Const(1)
+    *d.stride(1) != Stride::Const(1) && tma_store::stored_along(d).is_none()
 }
 
 /// Why no tensor map describes the operand, whatever the problem (CUDA driver API,

@@ -1,5 +1,6 @@
 //! The results of the warp-specialized way: written into staging buffers, boxes out of them.
-//! Elements of 16 bits go in by stmatrix, others by stores of the pairs that threads hold. Pairs of
+//! Elements of 16 bits go in by stmatrix, transposed where rows are contiguous in memory, others by
+//! stores of the pairs that threads hold. Pairs of
 //! 8 bits fill half of each 16-byte unit of eight rows, and units of eight rows lie in different
 //! banks: what an exchange between lanes saves in stores it costs in shuffles.
 
@@ -7,7 +8,7 @@ use std::sync::Arc;
 
 use tilewright_layout::{ComposedLayout, CopyAtom, IntTuple, Layout, make_tiled_copy_c};
 
-use super::{MMA_ROWS, TENSOR_ALIGN, map_misfit, rank, swizzle_of};
+use super::{MMA_ROWS, TENSOR_ALIGN, by_mode, map_misfit, rank, swizzle_of};
 use crate::atoms::model::{Atom, OperandKind, Space, TensorFacts};
 use crate::error::Result;
 use crate::plan::copies::tiled_copy::{assume_bytes, copy_of, values};
@@ -17,7 +18,7 @@ use crate::plan::data::moves::{BoxCopy, BoxPlace, Hop, SmemTile, Step};
 use crate::plan::instructions::choose::{Chooser, STRIDE_CODE, Wanted};
 use crate::plan::smem::accesses::SmemAccesses;
 use crate::plan::smem::swizzle_search::placed_bytes;
-use crate::spec::keys::model::{Auto, Operand, Spec, Stride};
+use crate::spec::keys::model::{Auto, Operand, Spec};
 
 /// Bytes of a row of the narrowest swizzle.
 const NARROWEST_BYTES: i64 = 32;
@@ -43,6 +44,16 @@ struct Shape {
     count: i64,
     /// Bytes of the swizzle's rows; 16 without one.
     swizzle_bytes: i64,
+    /// The mode along which elements are contiguous, in a buffer as in memory.
+    contiguous: usize,
+}
+
+impl Shape {
+    /// Strides of a buffer along rows and columns.
+    fn strides(&self) -> [i64; 2] {
+        let line = [MMA_ROWS, self.columns][self.contiguous];
+        by_mode(self.contiguous, 1, line)
+    }
 }
 
 /// The instructions of the store: into shared memory, with its layouts, and out of it.
@@ -57,6 +68,18 @@ pub(in crate::plan::gemm) fn stores(d: &Operand) -> bool {
     matches!(d.dtype.bits(), 8 | 16 | 32)
 }
 
+/// The mode along which boxes store an operand's elements: that of its columns, or of its rows,
+/// which elements of 16 bits alone are transposed to; none where it has no such rows or columns.
+pub(super) fn stored_along(d: &Operand) -> Option<usize> {
+    let contiguous = d.contiguous_axis()?;
+    let is_stored = match contiguous {
+        0 => d.dtype.bits() == 16,
+        1 => stores(d),
+        _ => false,
+    };
+    is_stored.then_some(contiguous)
+}
+
 /// The store of results through staging buffers, and how many of them a warpgroup uses in turn.
 pub(super) fn output(
     spec: &Spec,
@@ -68,28 +91,29 @@ pub(super) fn output(
     let Some(mma) = plan.mma.clone() else {
         return Ok(None);
     };
-    if *d.stride(1) != Stride::Const(1) || !stores(d) {
+    let Some(contiguous) = stored_along(d) else {
         let (name, dtype) = (&d.name, d.dtype);
-        let columns = &d.axis(1).mode;
+        let [rows, columns] = [0, 1].map(|axis| &d.axis(axis).mode);
         let message = format!(
-            "operand {name}: boxes store elements of 8, 16 and 32 bits contiguous along {columns}; \
-             it is {dtype} {}: use copy.{name}.r2g: auto, which stores past shared memory",
+            "operand {name}: boxes store elements of 8, 16 and 32 bits contiguous along {columns}, \
+             and of 16 bits along {rows}; it is {dtype} {}: use copy.{name}.r2g: auto, which \
+             stores past shared memory",
             d.layout()
         );
         chooser.violate("store", message);
         return Ok(None);
-    }
+    };
     if let Some(misfit) = map_misfit(d) {
         chooser.violate(STRIDE_CODE, format!("operand {} {misfit}", d.name));
         return Ok(None);
     }
     let [m, n] = [spec.schedule.cta_tile[0], spec.schedule.cta_tile[1]];
     let atom_n = n / along[1];
-    let Some(shape) = staging(spec, chooser, d, [n, atom_n]) else {
+    let Some(shape) = staging(spec, chooser, d, contiguous, [n, atom_n]) else {
         return Ok(None);
     };
     let held = if d.dtype.bytes() < 4 { 2 } else { 1 };
-    let Some(atoms) = store_atoms(spec, chooser, d, shape.columns, held)? else {
+    let Some(atoms) = store_atoms(spec, chooser, d, shape, held)? else {
         return Ok(None);
     };
     let one = MMA_ROWS * shape.columns;
@@ -113,14 +137,20 @@ fn store_atoms(
     spec: &Spec,
     chooser: &mut Chooser<'_>,
     d: &Operand,
-    columns: i64,
+    Shape {
+        columns,
+        contiguous,
+        ..
+    }: Shape,
     held: i64,
 ) -> Result<Option<StoreAtoms>> {
     let path = spec.schedule.copy.get(&d.name).cloned().unwrap_or_default();
     let keys = [Hop::R2s, Hop::S2g].map(|hop| format!("copy.{}.{}", d.name, hop.name()));
     let [r2s, s2g] = wanted(d, held);
     let by_matrix = r2s.collective;
-    let fits = |atom: &Atom| !by_matrix || columns % matrix_columns(atom) == 0;
+    let divides = |atom: &Atom| !by_matrix || columns % matrix_columns(atom) == 0;
+    let turned = contiguous == 0;
+    let fits = |atom: &Atom| divides(atom) && (!by_matrix || is_transposing(atom) == turned);
     let given = match path.r2s.unwrap_or_default() {
         Auto::Given(id) => Auto::Given(id),
         Auto::Auto => {
@@ -136,7 +166,7 @@ fn store_atoms(
     let (Some(into), Some(out_of)) = (into, out_of) else {
         return Ok(None);
     };
-    if !fits(&into) {
+    if !divides(&into) {
         let message = format!(
             "{}: {} stores {} columns at a time, which do not divide the {columns} of a staging \
              buffer: choose auto",
@@ -187,6 +217,14 @@ fn wanted(d: &Operand, held: i64) -> [Wanted; 2] {
     [r2s, s2g]
 }
 
+/// Whether an stmatrix stores the two elements of a register into two rows.
+fn is_transposing(atom: &Atom) -> bool {
+    const ELEMENT_BITS: i64 = 16;
+    let facts = atom.copy.as_ref();
+    let second = facts.and_then(|facts| facts.src_tv_bits.mode(1)?.at(ELEMENT_BITS).ok());
+    second.is_some_and(|bit| bit != ELEMENT_BITS)
+}
+
 /// Columns of the accumulators that an stmatrix stores: its matrices come in pairs, one above the
 /// other.
 fn matrix_columns(atom: &Atom) -> i64 {
@@ -209,24 +247,27 @@ fn stage(
     buffers: &Buffers,
 ) -> Result<()> {
     let &Buffers {
-        shape: Shape {
-            columns,
-            count,
-            swizzle_bytes,
-        },
+        shape:
+            own @ Shape {
+                columns,
+                count,
+                swizzle_bytes,
+                ..
+            },
         one,
         set,
         atom_n,
         along: [along_m, along_n],
         rests,
     } = buffers;
+    let [row, column] = own.strides();
     let shape = IntTuple::tuple([
         IntTuple::flat([MMA_ROWS, along_m, rests]),
         IntTuple::flat([columns, count, atom_n / columns / count, along_n]),
     ]);
     let stride = IntTuple::tuple([
-        IntTuple::flat([columns, along_n * set, 0]),
-        IntTuple::flat([1, one, 0, set]),
+        IntTuple::flat([row, along_n * set, 0]),
+        IntTuple::flat([column, one, 0, set]),
     ]);
     let bytes = i64::from(d.dtype.bytes());
     let swizzle = swizzle_of(swizzle_bytes, bytes)?;
@@ -266,11 +307,13 @@ fn stage(
 /// One box for each filling of a buffer.
 fn boxes(d: &Operand, atom: Arc<Atom>, buffers: &Buffers) -> BoxCopy {
     let &Buffers {
-        shape: Shape {
-            columns,
-            count,
-            swizzle_bytes,
-        },
+        shape:
+            Shape {
+                columns,
+                count,
+                swizzle_bytes,
+                contiguous,
+            },
         one,
         set,
         atom_n,
@@ -289,7 +332,7 @@ fn boxes(d: &Operand, atom: Arc<Atom>, buffers: &Buffers) -> BoxCopy {
         hop: Hop::S2g,
         atom,
         dtype: d.dtype,
-        contiguous: 1,
+        contiguous,
         plane_rows: None,
         packed: false,
         shared_along: None,
@@ -314,8 +357,12 @@ fn staging(
     spec: &Spec,
     chooser: &mut Chooser<'_>,
     d: &Operand,
+    contiguous: usize,
     [n, atom_n]: [i64; 2],
 ) -> Option<Shape> {
+    if contiguous == 0 {
+        return staging_by_rows(spec, chooser, d, atom_n);
+    }
     let (name, bytes) = (&d.name, i64::from(d.dtype.bytes()));
     let shape = match spec.schedule.swizzle.get(name) {
         Some(Auto::Given(asked)) => {
@@ -346,6 +393,7 @@ fn staging(
                 columns: width / bytes,
                 count,
                 swizzle_bytes: width,
+                contiguous,
             }
         }
         _ => staging_shape(atom_n, bytes),
@@ -378,6 +426,7 @@ fn staging_shape(atom_n: i64, bytes: i64) -> Shape {
         columns,
         count,
         swizzle_bytes: columns * bytes,
+        contiguous: 1,
     };
     let even = |columns: &i64| atom_n % (2 * columns) == 0;
     let few = |columns: &i64| atom_n % columns == 0 && atom_n / columns <= FEW;
@@ -394,5 +443,43 @@ fn staging_shape(atom_n: i64, bytes: i64) -> Shape {
         columns: atom_n,
         count: 1,
         swizzle_bytes: NARROWEST_BYTES / 2,
+        contiguous: 1,
     }
+}
+
+/// The staging buffers of results that are contiguous along the rows: lines of a warpgroup's rows,
+/// as long as the widest swizzle, one for each column.
+fn staging_by_rows(
+    spec: &Spec,
+    chooser: &mut Chooser<'_>,
+    d: &Operand,
+    atom_n: i64,
+) -> Option<Shape> {
+    /// Columns that a matrix has, and most of a buffer that is used in turn.
+    const MATRIX: i64 = 8;
+    const MOST: i64 = 96;
+    let bytes = i64::from(d.dtype.bytes());
+    let swizzle_bytes = MMA_ROWS * bytes;
+    let own = swizzle_of(swizzle_bytes, bytes).ok();
+    if let Some(Auto::Given(asked)) = spec.schedule.swizzle.get(&d.name)
+        && own != Some(*asked)
+    {
+        let message = format!(
+            "swizzle.{}: staging buffers of {MMA_ROWS} rows of {} have the swizzle of \
+             {swizzle_bytes} bytes: use auto, {swizzle_bytes}B",
+            d.name, d.dtype
+        );
+        chooser.violate("swizzle", message);
+        return None;
+    }
+    let halves = (1..=MOST / MATRIX).rev().map(|matrices| matrices * MATRIX);
+    let halves = halves.filter(|columns| atom_n % (2 * columns) == 0);
+    // Pairs of matrices leave by one instruction.
+    let columns = halves.max_by_key(|columns| (columns % (2 * MATRIX) == 0, *columns));
+    Some(Shape {
+        columns: columns.unwrap_or(atom_n),
+        count: if columns.is_some() { 2 } else { 1 },
+        swizzle_bytes,
+        contiguous: 0,
+    })
 }

@@ -25,22 +25,16 @@ pub(crate) fn on_path() -> Option<PathBuf> {
     found.find(|file| file.is_file())
 }
 
-/// Runs `program build` with these arguments, which write `path`: what it said.
+/// Runs `program build` with these arguments: what it said.
 ///
 /// # Errors
-/// [`Error::Command`] when it does not run, has no good end, with its report, or writes nothing:
-/// what lies there is of an earlier build then.
-pub(crate) fn build(program: &Path, args: &[OsString], path: &Path) -> Result<String, Error> {
+/// [`Error::Command`] when it does not run, has no good end, with its report, or tells of no
+/// bundle: what lies there may be of an earlier build then.
+pub(crate) fn build(program: &Path, args: &[OsString]) -> Result<String, Error> {
     let failed = |report: String| Error::Command {
         program: program.to_owned(),
         report,
     };
-    let written = || {
-        std::fs::metadata(path)
-            .and_then(|about| about.modified())
-            .ok()
-    };
-    let before = written();
     let output = Command::new(program).arg("build").args(args).output();
     let output = output.map_err(|error| {
         failed(format!(
@@ -48,13 +42,28 @@ pub(crate) fn build(program: &Path, args: &[OsString], path: &Path) -> Result<St
         ))
     })?;
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let is_ours = tells_of_a_bundle(&output.stdout);
     match output.status.success() {
-        true if written().is_none_or(|now| before == Some(now)) => Err(failed(format!(
-            "it ended well and wrote no bundle: {VARIABLE} names another program than tilewright"
+        true if is_ours => Ok(said),
+        true => Err(failed(format!(
+            "it ended well and tells of no bundle: is it tilewright, which {VARIABLE} or the PATH \
+             is to name?"
         ))),
-        true => Ok(said),
-        false => Err(failed(format!("{}: {}", output.status, said.trim()))),
+        false => Err(failed(match said.trim() {
+            "" => format!(
+                "{}, without a word: is it tilewright, which {VARIABLE} or the PATH is to name?",
+                output.status
+            ),
+            said => format!("{}: {said}", output.status),
+        })),
     }
+}
+
+/// Whether the output of a build ends with the bundle that it made, or that is as it was.
+fn tells_of_a_bundle(stdout: &[u8]) -> bool {
+    let stdout = String::from_utf8_lossy(stdout);
+    let last = stdout.lines().last().unwrap_or_default();
+    last.starts_with("good: ") || last.starts_with("unchanged: ")
 }
 
 /// What begins the lines of a build on what a reader should know.
@@ -99,6 +108,13 @@ pub(crate) fn warnings(said: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_build_ends_with_its_bundle() {
+        assert!(tells_of_a_bundle(b"good: k.zip, 1 kernel, sha256 ab\n"));
+        assert!(tells_of_a_bundle(b"unchanged: k.zip, 1 kernel\n"));
+        assert!(!tells_of_a_bundle(b"") && !tells_of_a_bundle(b"good morning\n"));
+    }
 
     #[test]
     fn notes_of_a_build_are_warnings() {

@@ -325,7 +325,7 @@ impl Config {
         if program.is_file() && self.out_dir.is_none() {
             println!("cargo::rerun-if-changed={}", program.display());
         }
-        let said = command::build(&program, &self.arguments(&files, cache, path), path)?;
+        let said = command::build(&program, &self.arguments(&files, cache, path))?;
         let checked = self.lock.as_ref().map(|_| Checked::Generated);
         Ok((checked, command::warnings(&said)))
     }

@@ -400,6 +400,7 @@ fn a_build_script_tells_what_may_not_be_meant() {
 #[cfg(unix)]
 const COMMAND: &str = "#!/bin/sh\nwhile [ \"$1\" != --output ]; do shift; done\n\
                        cp \"$(dirname \"$0\")/kernels.zip\" \"$2\"\n\
+                       echo \"good: $2, 2 kernels\"\n\
                        echo 'left out copy@x (smem-capacity): 5 stages' >&2\n\
                        echo 'note: without ptxas no kernel was judged' >&2\n\
                        echo 'kernels.lock: the kernels are those of the lock' >&2\n";
@@ -416,7 +417,7 @@ fn a_command_that_writes_nothing_is_told() {
         (package, vec![("TILEWRIGHT", PathBuf::from("/bin/true"))])
     });
     if let Some(said) = said {
-        let error = "cargo::error=/bin/true: it ended well and wrote no bundle";
+        let error = "cargo::error=/bin/true: it ended well and tells of no bundle";
         assert!(said.contains(error), "{said}");
     }
 }

@@ -48,16 +48,16 @@ impl Rows {
         }
     }
 
-    /// The row of a number: by turns, another turn for another seed.
-    fn row(self, row: usize, seed: u64) -> Becomes {
+    /// The row of a number: by turns of so many rows, another turn for another seed.
+    fn row(self, row: usize, turns: u64, seed: u64) -> Becomes {
         let turn = (row as u64).wrapping_add(seed);
-        match (self, turn % 4) {
+        match (self, turn % turns) {
             (Rows::Ends { most, .. }, 0) => Becomes::Last(most),
             (Rows::Ends { least, .. }, 1) => Becomes::Last(least),
             // Of two rows that follow one another one has NaN.
             (Rows::Nonfinite([nan, _, _]), 0) => Becomes::Last(nan),
             (Rows::Nonfinite([_, plus, minus]), 1) => {
-                let infinity = if turn % 8 == 1 { plus } else { minus };
+                let infinity = if turn / turns % 2 == 0 { plus } else { minus };
                 Becomes::Any(mixed(turn), infinity)
             }
             (Rows::Nonfinite([nan, _, _]), 2) => Becomes::Any(mixed(turn), nan),
@@ -80,8 +80,20 @@ pub(super) fn are_in(data: Data, kernel: &Kernel) -> bool {
     }
 }
 
+/// Gives every other NaN among some elements the other sign.
+pub(super) fn sign_some(values: &[f64], bytes: &mut [u8]) {
+    let size = bytes.len() / values.len().max(1);
+    let elements = values.iter().zip(bytes.chunks_mut(size.max(1)));
+    let nans = elements.filter(|(value, _)| value.is_nan());
+    for (_, bytes) in nans.step_by(2) {
+        if let Some(last) = bytes.last_mut() {
+            *last ^= 0x80;
+        }
+    }
+}
+
 /// Whether a type has numbers, and NaN.
-fn has_nonfinite(dtype: DType) -> bool {
+pub(super) fn has_nonfinite(dtype: DType) -> bool {
     matches!(Kind::of(dtype), Kind::Float(format) if format.has_nan)
 }
 
@@ -125,10 +137,18 @@ pub(super) fn place(
     let mut is_along: Vec<bool> = modes.iter().map(is_along).collect();
     if !is_along.contains(&true) {
         match is_along.last_mut() {
-            Some(last) if is_nonfinite => *last = true,
-            _ => return false,
+            _ if !is_nonfinite => return false,
+            Some(last) => *last = true,
+            // One element is a row.
+            None => {}
         }
     }
+    // A row of a factor is a row or a column of what comes of it.
+    let is_written = formula.writer(Source::Operand(at)).is_some();
+    let turns = match form {
+        Form::Contraction(_) | Form::Chain(_) if !is_written => 32,
+        _ => 4,
+    };
     let rows = Rows::of(data, dtype, values);
     let extents = shape.iter().map(|one| usize::try_from(*one).unwrap_or(0));
     let axes: Vec<(usize, bool)> = extents.zip(is_along).collect();
@@ -145,7 +165,7 @@ pub(super) fn place(
             *number += here * *count;
             *count *= extent;
         }
-        match rows.row(row, seed) {
+        match rows.row(row, turns, seed) {
             Becomes::Last(last) if place + 1 == places => *value = last,
             Becomes::Any(any, new) if place as u64 == any % (places as u64).max(1) => *value = new,
             _ => {}
@@ -196,6 +216,9 @@ mod tests {
         assert_eq!(found[1].map(|(_, value)| value), Some(f64::INFINITY));
         assert_eq!(found[5].map(|(_, value)| value), Some(f64::NEG_INFINITY));
         assert_eq!([3, 7].map(|row| found[row]), [None; 2]);
+        let mut bytes = [0, 0, 0xC0, 0x7F].repeat(3);
+        sign_some(&[f64::NAN, 1.0, f64::NAN], &mut bytes);
+        assert_eq!([3, 7, 11].map(|at| bytes[at]), [0xFF, 0x7F, 0x7F]);
         // Of what is not folded, along its last axis; integers stay.
         assert!(place(nonfinite, parts, (1, f32, &[8]), &mut sums, 0));
         assert!(!place(

@@ -62,6 +62,26 @@ impl FormulaReference<'_> {
         encode(dtype, &table.entries(dtype, count, seed)).map(Some)
     }
 
+    /// Whether an operand is to hold what is no number in the problem of that seed, so that most of
+    /// the others' effect is still to be seen: of every other problem what is read and has as many
+    /// modes as any, for NaN in a vector that all rows share would be all that there is of them; of
+    /// the others what is there before values are combined with it.
+    fn is_to_hold(&self, at: usize, seed: u64) -> bool {
+        /// Problems that ask for these inputs are so far apart.
+        const EVERY: u64 = Data::MIXED.len() as u64;
+        let operands = &self.kernel.semantics.operands;
+        let rank = |at: usize| self.fit.operands[at].shape().len();
+        let floats = |at: &usize| extremes::has_nonfinite(operands[*at].dtype);
+        let read = (0..operands.len()).filter(|at| operands[*at].role.is_read());
+        let most = read.filter(floats).map(rank).max();
+        let is_kept = |at: usize| operands[at].role.is_written() && self.keeps(at);
+        let is_whole = most.is_none_or(|most| rank(at) >= most);
+        match (0..operands.len()).any(is_kept) && (seed / EVERY).is_multiple_of(2) {
+            true => is_kept(at),
+            false => !is_kept(at) && is_whole,
+        }
+    }
+
     /// Whether what is in an operand before a launch is in some of it behind the launch: of what is
     /// read, and of what is stored where a table says.
     pub fn keeps(&self, at: usize) -> bool {
@@ -90,6 +110,7 @@ impl FormulaReference<'_> {
                 return Ok(Some(entries));
             }
             let count = usize::try_from(extents.elems()).unwrap_or(0);
+            let base = seed;
             let seed = seed.wrapping_add(at as u64);
             if moved {
                 return Ok(Some(random_codes(operand.dtype, count, seed)));
@@ -108,13 +129,18 @@ impl FormulaReference<'_> {
             let form = form.filter(|_| !is_short(operand.dtype));
             let is_changed = form.is_some_and(|form| {
                 let of = (self.formula, form);
+                if wanted == Data::Nonfinite && !self.is_to_hold(at, base) {
+                    return false;
+                }
                 let tensor = (at, operand.dtype, extents.shape());
                 extremes::place(wanted, of, tensor, &mut values, seed)
             });
-            match is_changed {
-                true => encode(operand.dtype, &values).map(Some),
-                false => Ok(Some(bytes)),
+            if !is_changed {
+                return Ok(Some(bytes));
             }
+            let mut bytes = encode(operand.dtype, &values)?;
+            extremes::sign_some(&values, &mut bytes);
+            Ok(Some(bytes))
         });
         drawn.collect()
     }

@@ -9,7 +9,7 @@ use std::path::Path;
 use tilewright_bench::bars::{markdown, plot, shipped};
 
 /// Files of rows that do not count, with the reason why; all others of the folder do.
-const NOT_COUNTED: [(&str, &[&str]); 5] = [
+const NOT_COUNTED: [(&str, &[&str]); 6] = [
     (
         "how far results are from f64, without times",
         &["2026-11-22-bounds"],
@@ -35,6 +35,10 @@ const NOT_COUNTED: [(&str, &[&str]); 5] = [
         "products with scales of random sizes, some with kernels that are not shipped (a page of \
          their own)",
         &["2026-11-27-scaled-random-rows"],
+    ),
+    (
+        "products of few rows and of random sizes, of candidates in part (a page of their own)",
+        &["2026-11-27-few-rows-rows"],
     ),
 ];
 

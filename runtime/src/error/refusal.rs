@@ -486,12 +486,12 @@ fn in_its_place(output: &str, other: &str, is_over: bool) -> String {
     }
 }
 
-/// What to do where there is nothing along a mode that kernels fold.
+/// What to do where there is nothing along a mode that kernels fold or look into.
 fn nothing_folded(value: i64, least: i64) -> &'static str {
     match (value, least) {
         (0, 1) => {
-            ": kernels fold something along it; what a fold of nothing gives is known without a \
-             launch"
+            ": kernels fold something along it, or look into it by a table; what they give of \
+             nothing is known without a launch"
         }
         _ => "",
     }

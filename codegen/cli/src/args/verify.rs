@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 
-/// What inputs hold. Of what is no product, hard numbers are those of types that have few bits, and
-/// normal values stand in the place of others.
+/// What inputs hold. Of what is no product, hard numbers are those of kernels that read or write a
+/// type of few bits (s4, u4, s16, u16, e2m1, ue8m0): any of its bits, beside normal values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Inputs {
     /// Small integers, which must give exact results, in one problem; normal values in the next,
@@ -22,18 +22,17 @@ pub enum Inputs {
     /// Of products: normal values whose products cancel in pairs
     Cancelling,
     /// Of products: exponents over the whole range of the type, subnormals, zeros of both signs,
-    /// cancellation; of other kernels normal values
+    /// cancellation; of other kernels normal values, and any bits of types of few bits
     Wide,
     /// Of products: normal values with NaN, infinities, the largest and the smallest numbers in
-    /// some rows; of other kernels nonfinite
+    /// some rows; of other kernels nonfinite, and where they have types of few bits as wide
     Special,
     /// Of what is folded by max, min or argmax: normal values, the last of some rows the largest or
     /// the smallest; of other kernels normal values
     Ends,
     /// Normal values, one of some rows NaN or an infinity; of products normal values
     Nonfinite,
-    /// All of these in turn; of other kernels than products integers, normal values, ends and
-    /// nonfinite
+    /// All of these in turn; of other kernels than products as far as they are theirs
     All,
     /// One factor numbers its elements, the other selects them: a wrong result names the element
     Indices,

@@ -210,8 +210,8 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Boxes end at the edge when the edge is a multiple of 16 bytes or the tile is inside, and what
-    /// goes by vectors beside them ends with a vector.
+    /// Boxes end at the edge when the edge is a multiple of 16 bytes or the tile is inside, and
+    /// what goes by vectors beside them ends with a vector.
     fn if_boxes_end(&mut self, boxes: &[Op], elements: &[Op]) -> Result<Vec<Stmt>> {
         const GRANULE: i64 = 16;
         let output = self.plan.output();

@@ -50,16 +50,13 @@ const MAX_CONSTANT: i64 = 1 << 20;
 pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
     let computes = &spec.problem.compute;
     let formula = &computes.formula;
-    if let Form::Contraction(found) = &computes.form
-        && computes.is_exchanged
-        && let Some(violation) = products::exchanged(formula, found)
-    {
-        return chooser.violations.push(violation);
-    }
-    if let Form::Contraction(found) = &computes.form
-        && let Some(violation) = products::side_by_side(formula, found)
-    {
-        return chooser.violations.push(violation);
+    if let Form::Contraction(found) = &computes.form {
+        let exchanged = (computes.is_exchanged).then(|| products::exchanged(formula, found));
+        let violation = exchanged.flatten();
+        let violation = violation.or_else(|| products::side_by_side(formula, found));
+        if let Some(violation) = violation {
+            return chooser.violations.push(violation);
+        }
     }
     let misfits = match &computes.form {
         _ if computes.is_plain => Vec::new(),

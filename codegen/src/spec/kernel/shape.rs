@@ -247,32 +247,37 @@ fn is_turned(formula: &Formula, form: &Form, operand: usize, modes: &[&String]) 
     }
 }
 
+/// The operands and the modes of the tile of a product of two matrices or a copy of one, where a
+/// formula is no more than that.
+fn plain(formula: &Formula, form: &Form) -> Option<(Vec<OperandShape>, Vec<String>)> {
+    let (wanted, tile) = matrices(formula, form)?;
+    let operands = formula.signature.operands.iter().enumerate();
+    let operands = operands.map(|(at, operand)| {
+        let (_, role, [first, second]) = wanted.iter().find(|(one, ..)| *one == at)?;
+        let modes = matrix(formula, at)?;
+        let transposed = modes == [*second, *first];
+        let fits = transposed || modes == [*first, *second];
+        fits.then(|| OperandShape {
+            name: operand.name.clone(),
+            role: *role,
+            modes: modes.map(str::to_owned).to_vec(),
+            tables: Vec::new(),
+            transposed,
+            plane: None,
+            apart: Vec::new(),
+        })
+    });
+    let operands: Vec<OperandShape> = operands.collect::<Option<_>>()?;
+    let tile = tile.into_iter().map(str::to_owned).collect();
+    (operands.len() == wanted.len()).then_some((operands, tile))
+}
+
 impl Shape {
     /// The shape of a formula that is written.
     pub fn of(kernel: &str, formula: Formula, recognized: Recognized, is_exchanged: bool) -> Shape {
         let recognized = oriented(recognized, is_exchanged);
         let form = &recognized.form;
-        let plain = matrices(&formula, form).and_then(|(wanted, tile)| {
-            let operands = formula.signature.operands.iter().enumerate();
-            let operands = operands.map(|(at, operand)| {
-                let (_, role, [first, second]) = wanted.iter().find(|(one, ..)| *one == at)?;
-                let modes = matrix(&formula, at)?;
-                let transposed = modes == [*second, *first];
-                let fits = transposed || modes == [*first, *second];
-                fits.then(|| OperandShape {
-                    name: operand.name.clone(),
-                    role: *role,
-                    modes: modes.map(str::to_owned).to_vec(),
-                    tables: Vec::new(),
-                    transposed,
-                    plane: None,
-                    apart: Vec::new(),
-                })
-            });
-            let operands: Vec<OperandShape> = operands.collect::<Option<_>>()?;
-            let tile = tile.into_iter().map(str::to_owned).collect();
-            (operands.len() == wanted.len()).then_some((operands, tile))
-        });
+        let plain = plain(&formula, form);
         let is_plain = plain.is_some();
         let (operands, tile) = plain.unwrap_or_else(|| {
             let planes = Planes::of(&formula, form);

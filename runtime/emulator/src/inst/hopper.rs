@@ -1,6 +1,6 @@
 //! Operations of sm_90: mbarriers, bulk and tensor copies, clusters, warpgroup products.
 
-use super::{AccessSpace, Address, AtomOp, AtomType, PredSrc, Reg, Src};
+use super::{AccessSpace, Address, AtomOp, AtomType, PredSrc, Reg, Scope, Src};
 use crate::tensor_core::{Element, Sum};
 
 /// How an arrival counts.
@@ -144,8 +144,8 @@ pub(crate) struct StoreAsync {
 /// Fences that tell more than the order of one thread.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Fence {
-    /// `fence`, `membar`; wide when it reaches other CTAs.
-    Thread { wide: bool },
+    /// `fence`, `membar`, with how far it reaches.
+    Thread(Scope),
     /// `fence.mbarrier_init`.
     MbarrierInit,
     /// `fence.proxy.async`.

@@ -7,7 +7,8 @@ use super::{Decoded, Decoder, to_src};
 use crate::finding::Space;
 use crate::inst::{
     AccessSpace, Address, Arrival, AtomOp, BulkCopy, Exec, Fence, MapCopy, MapField, MapReplace,
-    Mapa, MbarrierKind, MbarrierOp, Reach, Reduction, Src, StoreAsync, TensorCopy, TensorKind,
+    Mapa, MbarrierKind, MbarrierOp, Reach, Reduction, Scope, Src, StoreAsync, TensorCopy,
+    TensorKind,
 };
 use crate::operand::Operand;
 use crate::types::Ty;
@@ -369,9 +370,13 @@ pub(super) fn fence(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
             d.count(2, 2)?;
             Fence::TensormapAcquire(d.address(0)?.0)
         }
-        "fence" | "membar" => Fence::Thread {
-            wide: !d.has("cta"),
-        },
+        "fence" | "membar" => Fence::Thread(if d.has("cta") {
+            Scope::Cta
+        } else if d.has("cluster") {
+            Scope::Cluster
+        } else {
+            Scope::Gpu
+        }),
         _ => Fence::Other,
     };
     Ok(Exec::Fence(Box::new(fence)))

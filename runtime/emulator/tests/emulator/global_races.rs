@@ -106,6 +106,27 @@ fn a_counter_with_fences_orders_ctas() {
     );
 }
 
+/// What has the scope of the CTA, or of the cluster, orders no CTA of another cluster.
+#[test]
+fn a_scope_that_does_not_hold_both_orders_neither() {
+    let gpu = "fence.acq_rel.gpu;";
+    for narrow in [
+        "fence.acq_rel.cta;",
+        "membar.cta;",
+        "fence.acq_rel.cluster;",
+    ] {
+        let atomic = "atom.global.add.u32";
+        gives(&["race_global"], &turnstile(narrow, atomic, gpu));
+        gives(&["race_global"], &turnstile(gpu, atomic, narrow));
+    }
+    let both = &["atomic_scope", "race_global"];
+    gives(both, &turnstile("", "atom.global.acq_rel.cta.add.u32", ""));
+    gives(
+        both,
+        &turnstile(gpu, "atom.global.relaxed.cta.add.u32", gpu),
+    );
+}
+
 #[test]
 fn a_fence_of_initialisations_releases_no_memory() {
     let init = "@%p1 mbarrier.init.shared::cta.b64 [s], 1; fence.mbarrier_init.release.cluster;";

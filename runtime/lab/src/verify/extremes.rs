@@ -57,7 +57,8 @@ impl Rows {
             // Of two rows that follow one another one has NaN.
             (Rows::Nonfinite([nan, _, _]), 0) => Becomes::Last(nan),
             (Rows::Nonfinite([_, plus, minus]), 1) => {
-                let infinity = if turn / turns % 2 == 0 { plus } else { minus };
+                let is_even = (turn / turns).is_multiple_of(2);
+                let infinity = if is_even { plus } else { minus };
                 Becomes::Any(mixed(turn), infinity)
             }
             (Rows::Nonfinite([nan, _, _]), 2) => Becomes::Any(mixed(turn), nan),

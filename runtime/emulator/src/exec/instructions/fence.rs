@@ -24,7 +24,7 @@ impl Warp {
             match fence {
                 Fence::ProxyAsync => race.proxy_fence(site),
                 Fence::MbarrierInit => race.init_fence(site),
-                Fence::Thread { wide } => race.thread_fence(*wide, site),
+                Fence::Thread(scope) => race.thread_fence(*scope, site),
                 _ => {}
             }
         }

@@ -31,7 +31,8 @@ impl Warp {
         } else {
             self.execute(st, inst, mask)
         };
-        if let Flow::Suspend(_) = flow {
+        // What waits, for others or for the rest of its warp, is executed again.
+        if matches!(flow, Flow::Suspend(_) | Flow::Converge) {
             st.uncount(inst.class, mask);
         }
         if self.undefined != 0 {

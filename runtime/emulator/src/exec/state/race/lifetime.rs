@@ -7,7 +7,7 @@ use super::clock::Clock;
 use super::{Init, Race, Signal, Touch};
 use crate::exec::state::site::Site;
 use crate::exec::state::site::{Place, lanes_of};
-use crate::inst::Order;
+use crate::inst::{Order, Scope};
 
 impl Race {
     fn lanes_at(&self, site: Site) -> impl Iterator<Item = u32> + use<> {
@@ -45,11 +45,13 @@ impl Race {
         }
     }
 
-    /// `fence`, `membar`: a relaxed arrival passes on everything before it.
-    pub(crate) fn thread_fence(&mut self, wide: bool, site: Site) {
-        if wide {
+    /// `fence`, `membar`: a relaxed arrival passes on everything before it; in strict mode between
+    /// clusters where its scope has both.
+    pub(crate) fn thread_fence(&mut self, scope: Scope, site: Site) {
+        if scope > Scope::Cta {
             self.init_fence(site);
         }
+        let is_far = self.is_far(scope);
         for thread in self.lanes_at(site) {
             let lane = Site {
                 lanes: 1 << (thread % 32),
@@ -57,11 +59,15 @@ impl Race {
             };
             let known = self.published(lane);
             self.change_released(thread, |clock| clock.join(&known));
-            self.fenced.insert(thread);
+            if is_far {
+                self.fenced.insert(thread);
+            }
         }
         self.next_epoch(site);
-        let met = std::mem::take(&mut self.met);
-        self.know(met);
+        if is_far {
+            let met = std::mem::take(&mut self.met);
+            self.know(met);
+        }
     }
 
     fn change_released(&mut self, thread: u32, change: impl FnOnce(&mut Clock)) {
@@ -88,6 +94,11 @@ impl Race {
         }
     }
 
+    /// Whether what says that scope orders clusters: in strict mode the GPU's and wider ones do.
+    fn is_far(&self, scope: Scope) -> bool {
+        !self.strict || scope >= Scope::Gpu
+    }
+
     /// A strong access meets the clusters that released at its address, or releases there.
     pub(crate) fn meet(
         &mut self,
@@ -96,20 +107,21 @@ impl Race {
         meeting: &mut BTreeSet<u32>,
         site: Site,
     ) {
+        let is_far = self.is_far(order.scope);
         let others = meeting
             .iter()
             .copied()
             .filter(|other| *other != self.number);
-        if touch.reads && order.acquire {
+        if touch.reads && order.acquire && is_far {
             let others = others.collect();
             self.know(others);
-        } else if touch.reads {
+        } else if touch.reads && is_far {
             self.met.extend(others);
         }
         let fenced = self
             .lanes_at(site)
             .any(|thread| self.fenced.contains(&thread));
-        if touch.writes && (order.release || fenced) {
+        if touch.writes && is_far && (order.release || fenced) {
             meeting.insert(self.number);
             meeting.extend(self.words.knows.get(&self.number).into_iter().flatten());
         }

@@ -479,13 +479,14 @@ impl Pen {
         let clusters = [
             "(2,1,1)", "(1,2,1)", "(2,2,1)", "(4,1,1)", "(1,1,1)", "(1,1,2)", "(1,1,5)",
         ];
-        let keys: [(u32, &str, &[&str]); 6] = [
+        let keys: [(u32, &str, &[&str]); 7] = [
             (60, "pipeline.schedule", &["cooperative", "pingpong"]),
             (70, "scheduler.raster", &RASTERS),
             (60, "scheduler.kind", &["persistent", "stream_k"]),
             (35, "cluster", &clusters),
             (30, "pipeline.stages", &["1", "2", "3", "4", "6"]),
             (25, "scheduler.ctas", &["1", "2", "5", "7", "64"]),
+            (40, "mma.operands", &["ba", "ba", "ab"]),
         ];
         self.some_of(&keys);
     }

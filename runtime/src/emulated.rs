@@ -221,41 +221,29 @@ impl EmulatorDevice {
         async_order: emulator::AsyncOrder,
         warp_order: emulator::WarpOrder,
     ) -> EmulatorDevice {
-        let options = emulator::Options {
-            async_order,
-            warp_order,
-            ..(*self.options).clone()
-        };
-        EmulatorDevice {
-            options: Arc::new(options),
-            ..self.clone()
-        }
+        self.with_options(|options| {
+            (options.async_order, options.warp_order) = (async_order, warp_order);
+        })
     }
 
     /// The same device with the tensor cores of a compute capability.
     #[doc(hidden)]
     pub fn with_tensor_cores(&self, sm: u32) -> EmulatorDevice {
-        let options = emulator::Options {
-            tensor_cores: Some(Rules::of(&format!("sm_{sm}"))),
-            ..(*self.options).clone()
-        };
-        EmulatorDevice {
-            options: Arc::new(options),
-            ..self.clone()
-        }
+        let rules = Rules::of(&format!("sm_{sm}"));
+        self.with_options(|options| options.tensor_cores = Some(rules))
     }
 
     /// The same device, noting the lines of PTX that it executes.
     #[doc(hidden)]
     pub fn with_reached(&self, reached: &emulator::Reached) -> EmulatorDevice {
-        let options = emulator::Options {
-            reached: Some(reached.clone()),
-            ..(*self.options).clone()
-        };
-        EmulatorDevice {
-            options: Arc::new(options),
-            ..self.clone()
-        }
+        self.with_options(|options| options.reached = Some(reached.clone()))
+    }
+
+    /// The same device under other options.
+    fn with_options(&self, change: impl FnOnce(&mut emulator::Options)) -> EmulatorDevice {
+        let mut device = self.clone();
+        change(Arc::make_mut(&mut device.options));
+        device
     }
 
     /// The tensor cores that it has, whatever the kernel; none where they are those of the kernel's

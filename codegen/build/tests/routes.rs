@@ -31,6 +31,14 @@ impl Package {
         package
     }
 
+    /// With a spec that its command does not read.
+    fn with_empty_spec() -> Package {
+        let package = Package::new();
+        fs::create_dir(package.at("kernels")).unwrap();
+        fs::write(package.at("kernels/copy.yaml"), "").unwrap();
+        package
+    }
+
     fn at(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
@@ -410,9 +418,7 @@ const COMMAND: &str = "#!/bin/sh\nwhile [ \"$1\" != --output ]; do shift; done\n
 #[test]
 fn a_command_that_writes_nothing_is_told() {
     let said = script_says("a_command_that_writes_nothing_is_told", || {
-        let package = Package::new();
-        fs::create_dir(package.at("kernels")).unwrap();
-        fs::write(package.at("kernels/copy.yaml"), "").unwrap();
+        let package = Package::with_empty_spec();
         fs::write(package.at("out/kernels.zip"), "of an earlier build").unwrap();
         (package, vec![("TILEWRIGHT", PathBuf::from("/bin/true"))])
     });
@@ -427,9 +433,7 @@ fn a_command_that_writes_nothing_is_told() {
 fn a_build_script_tells_what_its_command_does() {
     use std::os::unix::fs::PermissionsExt;
     let said = script_says("a_build_script_tells_what_its_command_does", || {
-        let package = Package::new();
-        fs::create_dir(package.at("kernels")).unwrap();
-        fs::write(package.at("kernels/copy.yaml"), "").unwrap();
+        let package = Package::with_empty_spec();
         let command = package.at("command");
         fs::write(&command, COMMAND).unwrap();
         fs::set_permissions(&command, fs::Permissions::from_mode(0o755)).unwrap();

@@ -4,7 +4,6 @@ use crate::ir::tile::{Engine, Full, Kernel, Pipe};
 use crate::plan::data::assumptions::Assumption;
 use crate::plan::data::model::Plan;
 use crate::plan::data::values::Flow;
-use crate::plan::data::warp_roles::Roles;
 use crate::plan::work_tiles::{Fate, SUMMED};
 
 /// Bytes at which stores of boxes are cut.
@@ -139,7 +138,7 @@ fn of_tile(plan: &Plan, kernel: &Kernel) -> Vec<(Vec<i64>, i64)> {
     let output = plan.output().map_or(1, |output| output.dtype.bytes());
     let granule = (GRANULE / i64::from(output)).max(1);
     let whole = |extent: i64| (extent / 2 / granule).max(1) * granule;
-    let small = match plan.roles.as_ref().map_or(1, Roles::stored_along) {
+    let small = match plan.stored_along() {
         0 => [whole(m), n / 2 + 1],
         _ => [m / 2 + 1, whole(n)],
     };

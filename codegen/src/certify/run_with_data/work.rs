@@ -11,7 +11,6 @@ use super::super::pipeline::{Chunks, Edge, WorkTile};
 use super::sizes::{Extents, GRANULE};
 use crate::ir::tile::Kernel;
 use crate::plan::data::model::Plan;
-use crate::plan::data::warp_roles::Roles;
 use crate::plan::work_tiles::arith::AsItIs;
 use crate::plan::work_tiles::{Coords, Sizes, Source, Work};
 
@@ -106,8 +105,9 @@ impl Course {
         let chunks = over.map_or([1, 1], |over| [extent(over), tile(over)]);
         let bytes = plan.output().map_or(1, |output| output.dtype.bytes());
         let granule = (GRANULE / i64::from(bytes)).max(1);
-        let stored = plan.roles.as_ref().map_or(1, Roles::stored_along);
-        let beside = (plan.vectors_beside_boxes()).is_none_or(|vector| extent(1) % vector == 0);
+        let stored = plan.stored_along();
+        let by_vectors = vectors(plan, &sizes.tile);
+        let beside = by_vectors || !plan.boxes_mind_vectors();
         let size = kernel.work.cluster().size();
         let mut course = Course {
             tiles: Vec::new(),
@@ -131,7 +131,7 @@ impl Course {
                     givers: givers.map(|giver| giver as usize).collect(),
                     edge: Edge::Lies {
                         inside: inside(0) && inside(1),
-                        vectors: vectors(plan, &sizes.tile),
+                        vectors: by_vectors,
                         boxes_end: beside && (inside(stored) || extent(stored) % granule == 0),
                     },
                     chunks: Chunks {

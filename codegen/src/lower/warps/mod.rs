@@ -19,7 +19,6 @@ use crate::ir::thread::program::{Arg, Expr, IntType, Special, Stmt, VarId};
 use crate::ir::tile::{Every, Full, Op, PipeId, Team, Trips};
 use crate::lower::{Lowering, bug};
 use crate::plan::data::warp_roles::Roles;
-use crate::plan::work_tiles::COLUMNS;
 
 /// What the code of a warp-specialized kernel refers to.
 #[derive(Clone, Debug)]
@@ -216,15 +215,14 @@ impl Lowering<'_> {
         const GRANULE: i64 = 16;
         let output = self.plan.output();
         let bytes = output.map_or(1, |d| d.dtype.bytes());
-        let along = self.roles_of()?.stored_along();
+        let along = self.plan.stored_along();
         let extent = self.extent(along)?;
         let whole = eq(rem(extent.clone(), int(GRANULE / i64::from(bytes))), int(0));
         let end = add(self.state.tile[along].clone(), int(1));
         let inside = le(mul(end, int(self.plan.cta_tile[along])), extent);
         let mut cond = or(whole, inside);
-        if let Some(vector) = self.plan.vectors_beside_boxes() {
-            let columns = self.extent(COLUMNS)?;
-            cond = and(cond, eq(rem(columns, int(vector)), int(0)));
+        if self.plan.boxes_mind_vectors() {
+            cond = and(cond, self.ends_with_a_vector()?);
         }
         Ok(vec![Stmt::If {
             cond,

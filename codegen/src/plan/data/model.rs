@@ -17,7 +17,7 @@ use crate::plan::data::folds::FoldPlan;
 use crate::plan::data::moves::{BoxCopy, Hop, Rows, SmemTile, Step};
 use crate::plan::data::values::{Does, Flow, Node};
 use crate::plan::data::warp_roles::Roles;
-use crate::plan::work_tiles::Work;
+use crate::plan::work_tiles::{COLUMNS, Work};
 use crate::spec::Planes;
 use crate::spec::keys::model::{Axis, Computes, LaunchKind, Operand, Role, modes_along, with_role};
 
@@ -197,15 +197,22 @@ impl Plan {
         with_role(&self.operands, role)
     }
 
-    /// The vectors along the columns that boxes of results mind beside their own edge: where these
-    /// are contiguous along the rows, and others are moved or added up by such vectors.
-    pub fn vectors_beside_boxes(&self) -> Option<i64> {
-        let store = self.roles.as_ref()?.store.as_ref()?;
-        let flow = self.flow.as_ref()?;
-        let mut others = flow.nodes.iter();
-        let is_other = |node: &Node| node.stored.as_ref() != Some(&store.operand);
-        let is_minded = others.any(|node| is_other(node) && node.minds_columns());
-        (store.contiguous == 0 && is_minded).then_some(flow.vector)
+    /// The mode along which boxes store results, whose ends they mind by 16 bytes.
+    pub fn stored_along(&self) -> usize {
+        let store = self.roles.as_ref().and_then(|roles| roles.store.as_ref());
+        store.map_or(COLUMNS, |store| store.contiguous)
+    }
+
+    /// Whether boxes of results leave where vectors along the columns end alone: where results are
+    /// contiguous along the rows, and others are moved or added up by such vectors.
+    pub fn boxes_mind_vectors(&self) -> bool {
+        let store = self.roles.as_ref().and_then(|roles| roles.store.as_ref());
+        let (Some(store), Some(flow)) = (store, &self.flow) else {
+            return false;
+        };
+        let is_other = |node: &&Node| node.stored.as_ref() != Some(&store.operand);
+        let mut others = flow.nodes.iter().filter(is_other);
+        store.contiguous != COLUMNS && others.any(Node::minds_columns)
     }
 
     /// What the kernel writes.

@@ -87,11 +87,6 @@ impl Roles {
         self.schedule == KernelSchedule::Pingpong
     }
 
-    /// The mode along which boxes store results, whose ends they mind by 16 bytes.
-    pub fn stored_along(&self) -> usize {
-        self.store.as_ref().map_or(1, |store| store.contiguous)
-    }
-
     /// Sets of staging buffers: one that the consumers of a tile share out, or one each.
     pub fn staging_sets(&self) -> u32 {
         self.consumers / self.consumers_of_a_tile()

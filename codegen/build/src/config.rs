@@ -220,6 +220,13 @@ impl Config {
         let out = self.out_dir.clone().or_else(|| cargos.clone());
         let out = out.ok_or(Error::NoOutDir)?;
         let (name, file) = self.file_name()?;
+        let is_cargos = cargos.is_some_and(|cargos| cargos == out);
+        if is_cargos && earlier::is_written(&out, &name) {
+            return Err(Error::Request(format!(
+                "the build script makes kernels of the name {name:?} twice, and the second would \
+                 take the first's place: give one of them another by Config::name"
+            )));
+        }
         let least = self.last_resort.as_ref().map(LastResort::least);
         let least = least.transpose()?.flatten();
         let path = out.join(&file);
@@ -233,7 +240,7 @@ impl Config {
         let text = launchers::source(&bundle, &file)?;
         launchers::write(&source, &text)?;
         // A folder of somebody's own holds what several programs wrote.
-        if cargos.is_some_and(|cargos| cargos == out) {
+        if is_cargos {
             earlier::put_away(&out, &name)?;
         }
         Ok(Built {

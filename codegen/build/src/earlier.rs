@@ -23,6 +23,12 @@ const PLAIN: &str = "kernels";
 /// The names that this process has written, by folder. A build script may write several.
 static WRITTEN: Mutex<BTreeMap<PathBuf, BTreeSet<String>>> = Mutex::new(BTreeMap::new());
 
+/// Whether this process has written that name into a folder.
+pub(crate) fn is_written(folder: &Path, name: &str) -> bool {
+    let all = WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
+    all.get(folder).is_some_and(|names| names.contains(name))
+}
+
 /// Takes note that `name` was written into a folder by this process, and puts away what others
 /// wrote there under names that this one has not written.
 ///

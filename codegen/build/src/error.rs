@@ -15,6 +15,16 @@ pub enum Error {
         /// Where specs were looked for.
         folders: Vec<PathBuf>,
     },
+    /// What was named to have specs is not there.
+    #[error(
+        "{}: there is no such file or folder{}; name where the specs lie",
+        list(std::slice::from_ref(path)),
+        counted_from(path)
+    )]
+    Missing {
+        /// The path as it was given.
+        path: PathBuf,
+    },
     /// Nobody is there to compile specs.
     #[error(
         "no generator of kernels: put a `tilewright` command on the PATH (`pip install tilewright` \
@@ -116,7 +126,18 @@ fn at(path: &Path, error: &tilewright_bundle::Error) -> String {
     }
 }
 
+/// Where a relative path is looked for.
+fn counted_from(path: &Path) -> String {
+    match std::env::current_dir() {
+        Ok(folder) if path.is_relative() => format!(" in {}", folder.display()),
+        _ => String::new(),
+    }
+}
+
 fn list(paths: &[PathBuf]) -> String {
-    let paths = paths.iter().map(|path| path.display().to_string());
+    let paths = paths.iter().map(|path| match path.as_os_str().is_empty() {
+        true => "\"\"".to_owned(),
+        false => path.display().to_string(),
+    });
     paths.collect::<Vec<_>>().join(", ")
 }

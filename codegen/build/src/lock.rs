@@ -140,6 +140,12 @@ impl Lock {
                     path.display()
                 )));
             }
+            Err(error) if error.kind() == std::io::ErrorKind::IsADirectory => {
+                return Err(refused(
+                    "this is a folder: name the lock, a file, which tilewright build --lock wrote"
+                        .to_owned(),
+                ));
+            }
             text => text.map_err(Error::io(path))?,
         };
         let lock: Lock = serde_json::from_str(&text).map_err(|error| {

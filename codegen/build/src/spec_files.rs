@@ -10,8 +10,14 @@ use crate::error::Error;
 /// reached in two ways is read once. What is no folder is itself.
 ///
 /// # Errors
-/// [`Error::Io`] when a folder cannot be read, or a link leads nowhere.
+/// [`Error::Missing`] when nothing is there, [`Error::Io`] when a folder cannot be read, or a link
+/// leads nowhere.
 pub fn spec_files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    let about = std::fs::metadata(folder);
+    if about.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
+        let path = folder.to_owned();
+        return Err(Error::Missing { path });
+    }
     if folder.is_file() {
         return Ok(vec![folder.to_path_buf()]);
     }

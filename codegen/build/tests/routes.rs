@@ -123,6 +123,18 @@ fn what_is_wrong_has_its_way_out() {
     let told = |config: &Config| config.build().unwrap_err().to_string();
     let none = config.clone().specs(package.at("out"));
     assert!(matches!(none.build(), Err(Error::NoSpec { .. })));
+    let gone = told(&config.clone().specs("no-such-folder"));
+    assert!(
+        gone.contains("no-such-folder: there is no such file or folder in /"),
+        "{gone}"
+    );
+    fs::create_dir(package.at("locks")).unwrap();
+    let committed = config.clone().committed(package.at("kernels.zip"));
+    let folder = told(&committed.lock(package.at("locks")));
+    assert!(
+        folder.contains("this is a folder: name the lock"),
+        "{folder}"
+    );
     let missing = config.clone().committed(package.at("nowhere.zip"));
     assert!(told(&missing).contains("nowhere.zip"));
     let odd = config
@@ -324,7 +336,14 @@ fn a_name_that_is_given_up_does_not_compile() {
     if let (Some(name), Some(out)) = (std::env::var_os(NAME), std::env::var_os("OUT_DIR")) {
         let bundle = Path::new(&out).with_file_name("kernels.zip");
         let config = Config::new().committed(bundle);
-        config.name(name.to_str().unwrap()).build().unwrap();
+        let config = config.name(name.to_str().unwrap());
+        config.build().unwrap();
+        // What a second build of that name would take the place of.
+        let again = config.build().unwrap_err().to_string();
+        assert!(
+            again.contains("twice") && again.contains("Config::name"),
+            "{again}"
+        );
         return;
     }
     let package = Package::new();

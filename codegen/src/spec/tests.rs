@@ -402,6 +402,9 @@ fn helps_name_values_that_do() {
     let layout = COPY.replace("cta_tile", "compute: d[m,n] = s[m,n]\ncta_tile");
     let layout = help(&layout.replace("(m,n):(lds,1)", "(m,2*n):(lds,1)"));
     assert!(!layout.contains("():()"), "{layout}");
+    let total = COPY.replace("cta_tile", "compute: d[] = sum[m,n] s[m,n]\ncta_tile");
+    let total = help(&total.replace("(m,n):(ldd,1)", ""));
+    assert!(total.contains("():()"), "{total}");
 }
 
 #[test]

@@ -150,8 +150,13 @@ impl<'a, T: Element> Packed<'a, T> {
 }
 
 macro_rules! made_from {
-    ($from:ty, |$value:ident| $memory:expr, $operand:ident $(, $rank:ident)?) => {
-        impl<'a, T: Element $(, const $rank: usize)?> From<$from> for $operand<'a, T $(, $rank)?> {
+    (
+        $from:ty, |$value:ident| $memory:expr, $operand:ident
+        $(, $rank:ident $(, $count:ident)?)?
+    ) => {
+        impl<'a, T: Element $(, const $rank: usize $(, const $count: usize)?)?> From<$from>
+            for $operand<'a, T $(, $rank)?>
+        {
             fn from($value: $from) -> Self {
                 $operand {
                     given: at_start::<T>($memory),
@@ -173,6 +178,13 @@ made_from!(
     |values| Memory::Host(bytemuck::cast_slice(values)),
     In,
     RANK
+);
+made_from!(
+    &'a [T; COUNT],
+    |values| Memory::Host(bytemuck::cast_slice(values)),
+    In,
+    RANK,
+    COUNT
 );
 made_from!(
     &'a Array<T>,
@@ -202,6 +214,13 @@ made_from!(
     |values| Memory::HostMut(bytemuck::cast_slice_mut(values)),
     Out,
     RANK
+);
+made_from!(
+    &'a mut [T; COUNT],
+    |values| Memory::HostMut(bytemuck::cast_slice_mut(values)),
+    Out,
+    RANK,
+    COUNT
 );
 made_from!(
     &'a mut Array<T>,

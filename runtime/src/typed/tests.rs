@@ -75,6 +75,16 @@ fn an_input_may_lie_where_the_output_does() {
 }
 
 #[test]
+fn arrays_are_operands() {
+    let (runtime, function) = runtime(scaled_kernel("scaled@x-1"), SCALED);
+    let (source, mut rows) = ([2.0f32, 4.0, 6.0, 8.0], [0.0f32; 4]);
+    let call = Call::new(&function).extent("m", 1).scalar("alpha", 0.5);
+    let (s, d): (In<'_, f32, 2>, Out<'_, f32, 2>) = (In::from(&source), Out::from(&mut rows));
+    call.input("s", s).output("d", d).launch(&runtime).unwrap();
+    assert_eq!(rows, [1.0, 2.0, 3.0, 4.0]);
+}
+
+#[test]
 fn what_does_not_fit_is_refused_before_anything_runs() {
     let (runtime, function) = runtime(copy_kernel("copy_f32@plain-1"), COPY);
     let (source, mut short) = (numbers(3 * 8), vec![0.0f32; 3 * 8 - 1]);

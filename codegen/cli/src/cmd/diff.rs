@@ -2,7 +2,7 @@
 //!
 //! In: two paths of one kind. Out: of bundles, for each kernel that is another one what of its
 //! entry moved (launch, resources, assumptions, what its certificate predicts), how many lines of
-//! PTX each tile operation has, and what measured tables choose; of locks, what made the kernels
+//! PTX each tile operation has, what measured tables choose, and who signed; of locks, what made the kernels
 //! differ; of specs, the decisions of their plans. The verdict is negative where anything moved, as
 //! `diff` has it.
 
@@ -14,9 +14,11 @@ mod lines;
 mod plans;
 mod tables;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use tilewright_build::Lock;
+use tilewright_bundle::{Bundle, Sha256Hex};
 
 use crate::args::Diff;
 use crate::cmd::bundle::refusal;
@@ -90,7 +92,7 @@ pub fn run(args: &Diff) -> Outcome {
 
 fn bundles(before: &Path, after: &Path) -> Result<Vec<String>, Failure> {
     let open = |path: &Path| {
-        let opened = tilewright_bundle::Bundle::open(path);
+        let opened = Bundle::open(path);
         opened.map_err(|error| refusal(path, error))
     };
     let (before, after) = (open(before)?, open(after)?);
@@ -100,5 +102,41 @@ fn bundles(before: &Path, after: &Path) -> Result<Vec<String>, Failure> {
     }
     moved.extend(kernels::moved(&before, &after));
     moved.extend(tables::moved(before.tuning(), after.tuning()));
+    moved.extend(signers(&before, &after));
+    if moved.is_empty() {
+        moved.extend(files(&before, &after));
+    }
     Ok(moved)
+}
+
+/// By which keys one of the bundles says to be signed and the other does not; checked is neither.
+fn signers(before: &Bundle, after: &Bundle) -> Vec<String> {
+    let [old, new] = [before, after].map(|bundle| -> BTreeSet<&Sha256Hex> {
+        let signed = bundle.signatures().into_iter();
+        signed
+            .flat_map(|all| all.signatures.iter().map(|one| &one.key_id))
+            .collect()
+    });
+    let gone = old
+        .difference(&new)
+        .map(|key| format!("signature by {key} is gone"));
+    let come = new
+        .difference(&old)
+        .map(|key| format!("signature by {key} is new"));
+    gone.chain(come).collect()
+}
+
+/// Files that differ, where nothing else told of them.
+fn files(before: &Bundle, after: &Bundle) -> Vec<String> {
+    let (old, new) = (before.files(), after.files());
+    let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    let told = names
+        .into_iter()
+        .filter_map(|name| match (old.get(name), new.get(name)) {
+            (Some(was), Some(is)) if was == is => None,
+            (Some(_), Some(_)) => Some(format!("{name} differs")),
+            (Some(_), None) => Some(format!("{name} is gone")),
+            (None, _) => Some(format!("{name} is new")),
+        });
+    told.collect()
 }

@@ -152,6 +152,13 @@ fn verify_all(
     let inputs = inputs(args)?;
     let problems = args.problems as usize;
     let mut told = Told::new(kernels, problems, args.json);
+    if inputs == Inputs::All && (problems as u64) < inputs.kinds() {
+        let (kinds, drawn) = (inputs.kinds(), counted(problems, "problem"));
+        told.note(&format!(
+            "note: {drawn} of a kernel have the first of {kinds} kinds of inputs alone: --problems \
+             {kinds} has each once"
+        ));
+    }
     let seed = args.seed;
     let summary = if let Some(path) = &args.capture {
         let options = capture::Options {

@@ -64,6 +64,29 @@ fn what_moved_of_a_bundle_is_told() {
         "nothing moved\n"
     );
     assert_golden("diff.txt", &diff("one.zip", "two.zip").expect(1).stdout);
+    // Of the same kernels the one that is signed is another bundle.
+    let key = at("key");
+    tilewright(["bundle", "keygen", key.to_str().unwrap()]).expect(0);
+    let (one, signed) = (at("one.zip"), at("signed.zip"));
+    let sign = [
+        "bundle",
+        "sign",
+        one.to_str().unwrap(),
+        "--key",
+        key.to_str().unwrap(),
+        "-o",
+    ];
+    tilewright(sign.into_iter().chain([signed.to_str().unwrap()])).expect(0);
+    let told = diff("one.zip", "signed.zip").expect(1).stdout;
+    assert!(
+        told.starts_with("signature by ") && told.ends_with(" is new\n"),
+        "{told}"
+    );
+    let told = diff("signed.zip", "one.zip").expect(1).stdout;
+    assert!(
+        told.ends_with(" is gone\n") && told.lines().count() == 1,
+        "{told}"
+    );
     fs::write(at("kernels.lock"), "{}").unwrap();
     let kinds = diff("one.zip", "kernels.lock").expect(2);
     assert!(

@@ -250,6 +250,9 @@ impl Reader<'_> {
         let is_factor = |word: &&str| extents.contains('*') && word.parse::<i64>().is_ok();
         let words = words.filter(|word| formula::Axis::parse(word).is_some() && !is_factor(word));
         let mut modes: Vec<String> = words.map(str::to_owned).collect();
+        if modes.is_empty() && self.shape.is_written && is_blank(text) {
+            return "():()".to_owned();
+        }
         if modes.is_empty() {
             modes.clone_from(&shape.modes);
         }
@@ -410,6 +413,12 @@ fn moved(actual: &[String], strides: &notation::Strides, shape: &OperandShape) -
         shape.modes.join(","),
         strides.join(",")
     ))
+}
+
+/// Whether a layout's text has neither extents nor strides.
+fn is_blank(text: &str) -> bool {
+    text.chars()
+        .all(|c| c.is_whitespace() || "():,".contains(c))
 }
 
 fn list(operands: &[Operand]) -> String {

@@ -4,7 +4,7 @@
 //! are left when all problems are done. What is wrong in those, no problem can have told.
 
 use serde::Serialize;
-use tilewright_bundle::Kernel;
+use tilewright_bundle::{Assumption, Kernel, Name};
 use tilewright_emulator::{Module, Reached};
 use tilewright_runtime::{Device, Runtime};
 
@@ -19,6 +19,9 @@ pub struct Unreached {
     pub lines: usize,
     /// How many lines have instructions.
     pub of: usize,
+    /// What the kernel assumes of extents: lines for others than those no problem can reach.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub assumed: Vec<String>,
 }
 
 /// What is noted while a kernel is verified.
@@ -69,6 +72,18 @@ impl Noted {
             ranges: pieces.iter().filter_map(ends).collect(),
             lines: pieces.iter().map(|piece| piece.len()).sum(),
             of: self.lines.len(),
+            assumed: of_extents(kernel),
         })
     }
+}
+
+/// The assumptions of a kernel that are of its extents alone.
+fn of_extents(kernel: &Kernel) -> Vec<String> {
+    let extents: Vec<Name> = kernel.free_extents().map(|(name, _)| name).collect();
+    let own = kernel.assumptions.iter().filter_map(|one| match one {
+        Assumption::Expr { expr, .. } => Some(expr),
+        Assumption::Align { .. } | Assumption::Promise { .. } => None,
+    });
+    let own = own.filter(|expr| expr.names().all(|name| extents.contains(&name)));
+    own.map(|expr| expr.text().to_owned()).collect()
 }

@@ -8,6 +8,7 @@ use tilewright_lab::launch_file::{FindingRecord, OtherRecord, Outcome, Summary};
 
 use super::Case;
 use crate::profile::{Origin, shorten};
+use crate::quantity::counted;
 use crate::terminal::{BAD, FAINT, GOOD, STRONG, paint, plain, plain_lines};
 
 /// The lines of a case. Findings are shown when it failed, or when it is the `only` one.
@@ -16,7 +17,15 @@ pub fn lines(case: &Case, only: bool) -> String {
         (_, true) => (GOOD, "pass"),
         _ => (BAD, "FAIL"),
     };
-    let mut text = format!("{} {}\n", paint(style, word), plain(&case.id));
+    let mut text = format!("{} {}", paint(style, word), plain(&case.id));
+    if let Some(count) = untold(case, only) {
+        let told = format!(
+            "({}: emulate this one alone, or --json)",
+            counted(count, "warning")
+        );
+        let _ = write!(text, " {}", paint(STRONG, told));
+    }
+    text.push('\n');
     match &case.result {
         Err(reason) => text.push_str(&format!("     {}\n", plain_lines(reason))),
         Ok(outcome) => {
@@ -35,6 +44,13 @@ pub fn lines(case: &Case, only: bool) -> String {
         }
     }
     text
+}
+
+/// How many findings of a case that passed among others are not shown; none where all are.
+fn untold(case: &Case, only: bool) -> Option<usize> {
+    let outcome = case.result.as_ref().ok()?;
+    let count = outcome.findings().len();
+    (!only && outcome.passed && count > 0).then_some(count)
 }
 
 /// The arithmetic that the bytes depend on and that nobody has compared with the hardware.

@@ -58,21 +58,29 @@ fn closeness(summary: &Summary) -> Table {
 /// What stands below them.
 const LEFT: &str = "\
 what is wrong in those lines no problem tells: more of them may (--problems N, another --seed), or
-none that the kernel takes leads there";
+none that the kernel takes leads there, as where it assumes what they are not for";
 
 /// Lines that no problem executed: in those nothing was verified.
 fn unreached(all: &[Unreached]) -> io::Result<()> {
     if all.is_empty() {
         return Ok(());
     }
-    let mut table = Table::new(["executed by no problem", "lines", "of", "in the PTX"]);
+    let is_assuming = all.iter().take(KERNELS).any(|one| !one.assumed.is_empty());
+    let mut head = vec!["executed by no problem", "lines", "of", "in the PTX"];
+    head.extend(is_assuming.then_some("assumes"));
+    let mut table = Table::new(head);
     for one in all.iter().take(KERNELS) {
-        table.row([
+        let cells = [
             one.kernel.clone(),
             one.lines.to_string(),
             one.of.to_string(),
             pieces(&one.ranges),
-        ]);
+        ];
+        table.row(
+            cells
+                .into_iter()
+                .chain(is_assuming.then(|| one.assumed.join(", "))),
+        );
     }
     terminal::print_line("")?;
     terminal::print(&table.render())?;

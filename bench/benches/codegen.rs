@@ -140,8 +140,7 @@ fn bundle(folder: &Path) -> PathBuf {
     let artifacts = shipped().into_iter().flat_map(|file| {
         let made = file.points.iter().map(|point| {
             let made = compile(point).unwrap();
-            let (plan, program) = (&made.plan, &made.program);
-            pack::artifact(plan, program, &made.certificate, made.ptx, &[]).unwrap()
+            pack::artifact(&made, &[]).unwrap()
         });
         made.collect::<Vec<_>>()
     });

@@ -67,8 +67,10 @@ pub struct Compiled {
     pub program: Program,
     /// What is proved about it.
     pub certificate: Certificate,
-    /// The text.
+    /// The text, behind which those of its copies stand.
     pub ptx: PtxModule,
+    /// The copies of operands that are launched before it or behind it, as the plan has them.
+    pub copies: Vec<Compiled>,
 }
 
 /// Compiles a point of a spec, as its first plan has it.
@@ -89,13 +91,20 @@ pub fn compile_plan(plan: Plan) -> Result<Compiled> {
     let tile = ir::tile::build::build(&plan)?;
     let program = lower::lower(&plan, &tile)?;
     let certificate = certify::certify(&plan, &tile, &program)?;
-    let ptx = ptx::emit(&program, &plan.arch, &plan.id)?;
+    let copies = plan
+        .copies
+        .iter()
+        .map(|one| compile_plan((*one.copy).clone()));
+    let copies: Vec<Compiled> = copies.collect::<Result<_>>()?;
+    let own = ptx::emit(&program, &plan.arch, &plan.id)?;
+    let ptx = ptx::joined(own, copies.iter().map(|one| &one.ptx));
     Ok(Compiled {
         plan,
         tile,
         program,
         certificate,
         ptx,
+        copies,
     })
 }
 
@@ -116,8 +125,7 @@ pub fn artifact(file: &SpecFile, point: &Point, making: &Making) -> Result<Artif
         }
     })?;
     let (made, mut reports) = (found.made, found.reports);
-    let (plan, program) = (&made.plan, &made.program);
-    let mut artifact = pack::artifact(plan, program, &made.certificate, made.ptx, &reports)?;
+    let mut artifact = pack::artifact(&made, &reports)?;
     artifact.kernel.lines = Some(table);
     if let (Some(arch), Some(report)) = (code, reports.pop()) {
         let route = making.machine_code.map_or(Route::Ptx, |code| code.route);

@@ -353,6 +353,11 @@ impl EmulatorDevice {
         events::launched(&work.kernel, &work.problem, 0);
         let mut total = LaunchReport::default();
         for (part, abi) in launch.parts.iter().zip(&kernel.launches) {
+            let params = part.params_with(workspace, encode_map);
+            let params = params.map_err(|reason| Error::Emulator {
+                kernel: kernel.id.clone(),
+                reason,
+            })?;
             let request = emulator::Launch {
                 entry: abi.entry.clone(),
                 grid: part.grid,
@@ -360,7 +365,7 @@ impl EmulatorDevice {
                 cluster: part.cluster.unwrap_or([1; 3]),
                 programmatic: part.programmatic,
                 dynamic_shared_bytes: part.dynamic_smem_bytes,
-                params: emulator::Params::Packed(part.params_with(workspace)),
+                params: emulator::Params::Packed(params),
             };
             let report = emulator::run(&code.module, &request, memory, &self.options);
             let report = report.map_err(|error| Error::Emulator {

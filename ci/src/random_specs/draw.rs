@@ -479,7 +479,11 @@ impl Pen {
         let clusters = [
             "(2,1,1)", "(1,2,1)", "(2,2,1)", "(4,1,1)", "(1,1,1)", "(1,1,2)", "(1,1,5)",
         ];
-        let keys: [(u32, &str, &[&str]); 7] = [
+        let realign: &[&str] = &["workspace", "workspace", "no"];
+        let keys: [(u32, &str, &[&str]); 10] = [
+            (15, "copy.a.realign", realign),
+            (15, "copy.b.realign", realign),
+            (15, "copy.d.realign", realign),
             (60, "pipeline.schedule", &["cooperative", "pingpong"]),
             (70, "scheduler.raster", &RASTERS),
             (60, "scheduler.kind", &["persistent", "stream_k"]),

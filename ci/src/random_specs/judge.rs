@@ -166,8 +166,7 @@ fn refused(error: &Error, refusal: End) -> Verdict {
 /// Compiles the point and runs its kernel.
 fn run(point: &Point, how: JudgeOptions) -> Result<Verdict, Error> {
     let made = first_good(point, &making(how), |_| {})?.made;
-    let (plan, program) = (&made.plan, &made.program);
-    let artifact = pack::artifact(plan, program, &made.certificate, made.ptx, &[])?;
+    let artifact = pack::artifact(&made, &[])?;
     let io = |source| Error::Io {
         path: "temporary folder".to_owned(),
         source,

@@ -130,7 +130,8 @@ fn place(
     if let [part] = ready.parts.as_slice() {
         prepared.launch.grid = part.grid;
         prepared.launch.dynamic_shared_bytes = part.dynamic_smem_bytes;
-        prepared.launch.params = Params::Packed(part.params_with(address));
+        let params = part.params_with(address, tilewright_runtime::parts::encode_map)?;
+        prepared.launch.params = Params::Packed(params);
     }
     Ok(())
 }

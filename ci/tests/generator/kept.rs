@@ -131,7 +131,6 @@ fn make(point: &Point) -> Result<Kept, String> {
             (made, assembled)
         }
     };
-    let (plan, program) = (&made.plan, &made.program);
     let steps = made.certificate.steps.iter().map(|step| Step {
         step: step.step.clone(),
         atom: step.atom.clone(),
@@ -140,7 +139,7 @@ fn make(point: &Point) -> Result<Kept, String> {
         sectors_per_request: step.sectors_per_request,
     });
     let steps = steps.collect();
-    let artifact = pack::artifact(plan, program, &made.certificate, made.ptx, &[]);
+    let artifact = pack::artifact(&made, &[]);
     Ok(Kept {
         artifact: artifact.map_err(|error| error.report(false))?,
         steps,

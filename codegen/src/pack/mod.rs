@@ -20,15 +20,14 @@ use tilewright_bundle::{
 use tilewright_formula::Accumulation;
 
 pub use self::artifact::{Artifact, Cubin};
+use crate::Compiled;
 use crate::arch::Arch;
-use crate::certify::Certificate;
 use crate::error::{Error, Result};
 use crate::ir::thread::program::{ParamType, Program};
 use crate::plan::data::assumptions::Assumption as Assumed;
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::{BoxCopy, Hop};
-use crate::ptx::PtxModule;
-use crate::ptx::ptxas::PtxasReport;
+use crate::ptx::ptxas::{Params, PtxasReport};
 use crate::spec::WORKSPACE;
 use crate::spec::keys::model as spec;
 
@@ -37,33 +36,22 @@ use crate::spec::keys::model as spec;
 ///
 /// # Errors
 /// [`Error::Bug`] when the plan cannot be said in the bundle's terms.
-pub fn artifact(
-    plan: &Plan,
-    program: &Program,
-    certificate: &Certificate,
-    ptx: PtxModule,
-    reports: &[PtxasReport],
-) -> Result<Artifact> {
+pub fn artifact(made: &Compiled, reports: &[PtxasReport]) -> Result<Artifact> {
+    let plan = &made.plan;
     let bug = |message: String| Error::bug("pack", &plan.id, message, plan);
-    let taken = certificate.taken.clone();
-    let certificate = serde_json::to_value(certificate).map_err(|error| bug(error.to_string()))?;
-    let certificate = certificate.into();
-    let report = reports.last();
+    let taken = made.certificate.taken.clone();
     let mut kernel = Kernel {
         semantics: semantics(plan).map_err(&bug)?,
-        min_driver: min_driver(ptx.version),
+        min_driver: min_driver(made.ptx.version),
         capability: capability(&plan.arch),
-        launches: vec![launch(plan, program).map_err(&bug)?],
+        launches: launches(made).map_err(&bug)?,
         workspace: workspace(plan),
-        resources: Resources {
-            registers: report.map(|report| report.registers),
-            static_smem_bytes: 0,
-            dynamic_smem_bytes: plan.arena.bytes(),
-            spill_bytes: report.map(|report| report.spill_load_bytes + report.spill_store_bytes),
-        },
+        resources: resources(plan, reports.last()),
         traits: Some(traits::of(plan)),
         assumptions: assumptions(plan),
-        certificate,
+        certificate: certificate(made)
+            .map_err(|error| bug(error.to_string()))?
+            .into(),
         ..Kernel::new(&plan.id, &plan.computes.word)
     };
     for found in reports.iter().filter_map(|report| report.params.as_ref()) {
@@ -72,22 +60,70 @@ pub fn artifact(
     kernel.resolve().map_err(|error| bug(error.to_string()))?;
     Ok(Artifact {
         kernel,
-        ptx: ptx.text,
+        ptx: made.ptx.text.clone(),
         cubin: None,
         taken,
     })
 }
 
-/// Whether machine code looks for the parameters where the manifest puts them.
-fn agree(launches: &[LaunchAbi], found: &[(u32, u32)]) -> std::result::Result<(), String> {
-    let params = launches.iter().flat_map(|launch| &launch.params);
-    let written: Vec<(u32, u32)> = params.map(|param| (param.offset, param.size)).collect();
-    match written == found {
-        true => Ok(()),
-        false => Err(format!(
-            "ptxas has the parameters at (offset, size) {found:?}, the manifest at {written:?}"
-        )),
+/// What is proved of a kernel, and of its copies.
+fn certificate(made: &Compiled) -> serde_json::Result<serde_json::Value> {
+    let mut all = serde_json::to_value(&made.certificate)?;
+    let copies = made.copies.iter().map(certificate);
+    let copies = copies.collect::<serde_json::Result<Vec<_>>>()?;
+    if let (Some(object), false) = (all.as_object_mut(), copies.is_empty()) {
+        object.insert("copies".to_owned(), copies.into());
     }
+    Ok(all)
+}
+
+/// What a kernel takes of an SM.
+fn resources(plan: &Plan, report: Option<&PtxasReport>) -> Resources {
+    Resources {
+        registers: report.map(|report| report.registers),
+        static_smem_bytes: 0,
+        dynamic_smem_bytes: plan.arena.bytes(),
+        spill_bytes: report.map(|report| report.spill_load_bytes + report.spill_store_bytes),
+    }
+}
+
+/// The launches of a kernel: the copies of its inputs, its own, the copies of its outputs.
+fn launches(made: &Compiled) -> std::result::Result<Vec<LaunchAbi>, String> {
+    let plan = &made.plan;
+    let (mut before, mut behind) = (Vec::new(), Vec::new());
+    for (copy, at) in made.copies.iter().zip(&plan.copies) {
+        let is_copy = |operand: &str| operand != at.operand.name;
+        let launch = launch(&copy.plan, &copy.program, |operand| {
+            is_copy(operand).then(|| at.at.clone())
+        })?;
+        match at.is_behind() {
+            true => behind.push(launch),
+            false => before.push(launch),
+        }
+    }
+    let own = launch(plan, &made.program, |operand| {
+        plan.realigned(operand).map(|copied| copied.at.clone())
+    })?;
+    before.push(own);
+    before.append(&mut behind);
+    Ok(before)
+}
+
+/// Whether machine code looks for the parameters where the manifest puts them.
+fn agree(launches: &[LaunchAbi], found: &Params) -> std::result::Result<(), String> {
+    for launch in launches {
+        let params = launch.params.iter();
+        let written: Vec<(u32, u32)> = params.map(|param| (param.offset, param.size)).collect();
+        let found = found.get(&launch.entry);
+        if found != Some(&written) {
+            let entry = &launch.entry;
+            return Err(format!(
+                "ptxas has the parameters of {entry} at (offset, size) {found:?}, the manifest at \
+                 {written:?}"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Writes a bundle. The same artifacts give the same bytes.
@@ -144,7 +180,8 @@ pub fn provenance(ptxas: Option<&Path>) -> Provenance {
 }
 
 fn semantics(plan: &Plan) -> std::result::Result<Semantics, String> {
-    let operands = plan.operands.iter().map(|operand| {
+    let operands = plan.operands.iter().map(|operand| plan.given(operand));
+    let operands = operands.map(|operand| {
         let is_combined = (plan.combinings()).any(|combining| combining.operand == operand.name);
         let role = match (operand.is_written(), is_combined) {
             (false, _) => Role::In,
@@ -215,19 +252,32 @@ fn sums(plan: &Plan) -> std::result::Result<Option<Sums>, String> {
     }))
 }
 
-fn launch(plan: &Plan, program: &Program) -> std::result::Result<LaunchAbi, String> {
+/// A launch of a program, of which some operands lie in the workspace, so many bytes behind its
+/// start.
+fn launch(
+    plan: &Plan,
+    program: &Program,
+    in_workspace: impl Fn(&str) -> Option<Expr>,
+) -> std::result::Result<LaunchAbi, String> {
     let mut params = Vec::new();
     for param in &program.params {
+        let at = in_workspace(operand_of(&param.name));
         let value = match param.ty {
             ParamType::Pointer { .. } if param.name == WORKSPACE => ParamValue::Workspace,
-            ParamType::Pointer { .. } => ParamValue::pointer(&param.name),
+            ParamType::Pointer { .. } => match at {
+                Some(at) => ParamValue::InWorkspace { at },
+                None => ParamValue::pointer(&param.name),
+            },
             ParamType::I32 => ParamValue::scalar(ScalarType::I32, Expr::named(&param.name)),
             ParamType::I64 => ParamValue::scalar(ScalarType::I64, plan.stride_value(&param.name)),
             ParamType::Scalar(of) => ParamValue::Given(tilewright_bundle::Scalar {
                 name: param.name.clone(),
                 dtype: of,
             }),
-            ParamType::TensorMap => ParamValue::TensorMap(tensor_map(plan, &param.name)?),
+            ParamType::TensorMap => ParamValue::TensorMap(TensorMapAbi {
+                in_workspace: at,
+                ..tensor_map(plan, operand_of(&param.name))?
+            }),
         };
         params.push((param.name.as_str(), value));
     }
@@ -253,17 +303,21 @@ pub(crate) fn capability(arch: &Arch) -> Capability {
     }
 }
 
-/// The scratch memory in which CTAs hand sums on.
+/// The operand that a parameter passes the address or a tensor map of.
+fn operand_of(param: &str) -> &str {
+    param.strip_suffix("_map").unwrap_or(param)
+}
+
+/// The scratch memory in which CTAs hand sums on, and in which copies lie.
 fn workspace(plan: &Plan) -> Workspace {
     Workspace {
-        bytes: plan.workspace().unwrap_or_else(|| 0.into()),
+        bytes: plan.all_workspace(),
         zero_bytes: plan.zero_bytes(),
     }
 }
 
-/// The tensor map of that parameter, through which an operand's boxes are moved.
-fn tensor_map(plan: &Plan, param: &str) -> std::result::Result<TensorMapAbi, String> {
-    let operand = param.strip_suffix("_map").unwrap_or(param);
+/// The tensor map through which an operand's boxes are moved.
+fn tensor_map(plan: &Plan, operand: &str) -> std::result::Result<TensorMapAbi, String> {
     let missing = || format!("operand {operand} is not moved by boxes");
     let mut copies = plan.box_copies();
     let copy = copies
@@ -311,7 +365,18 @@ fn promotion(copy: &BoxCopy) -> L2Promotion {
     }
 }
 
+/// What a kernel assumes, and its copies.
 fn assumptions(plan: &Plan) -> Vec<Assumption> {
+    let mut once = assumptions_of(plan);
+    for one in &plan.copies {
+        let copy = assumptions_of(&one.copy).into_iter();
+        let new = copy.filter(|one| once.iter().all(|known| known.text() != one.text()));
+        once.extend(new.collect::<Vec<_>>());
+    }
+    once
+}
+
+fn assumptions_of(plan: &Plan) -> Vec<Assumption> {
     let checked = |expr: Condition, reason: &String| Assumption::Expr {
         expr,
         reason: reason.clone(),
@@ -350,7 +415,7 @@ fn assumptions(plan: &Plan) -> Vec<Assumption> {
         },
     };
     let mut once: Vec<Assumption> = Vec::new();
-    for assumption in plan.assumptions.iter().map(entry) {
+    for assumption in plan.asks().map(entry) {
         // What is assumed of an extent may be what is assumed of a stride that is one.
         if once.iter().all(|known| known.text() != assumption.text()) {
             once.push(assumption);

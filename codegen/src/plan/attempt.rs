@@ -9,11 +9,20 @@ use crate::plan::limits::{keys_at_fault, overlapping_outputs, registers_and_smem
 use crate::plan::supported::main_loops::{self, MainLoop};
 use crate::plan::supported::{self, element_types};
 use crate::plan::values::{deterministic_sums, in_place};
-use crate::plan::{elementwise, gemm};
+use crate::plan::{elementwise, gemm, realigned};
 use crate::spec::keys::model::{FormKind, Point, Spec};
 
-/// Plans a point as it stands, with the atoms of that catalogue.
+/// Plans a point with the atoms of that catalogue, and the copies that come before it.
 pub(super) fn attempt(point: &Point, catalogue: &Catalogue) -> Result<Plan> {
+    let planned = |point: &Point| as_it_stands(point, catalogue);
+    match realigned::split(point)? {
+        Some((aligned, copied)) => realigned::joined(planned(&aligned)?, copied, planned),
+        None => planned(point),
+    }
+}
+
+/// Plans a point of which nothing is copied first.
+fn as_it_stands(point: &Point, catalogue: &Catalogue) -> Result<Plan> {
     let mut chooser = Chooser::of(point, catalogue);
     supported::check(&point.spec, &mut chooser);
     element_types::check(&point.spec, &mut chooser);

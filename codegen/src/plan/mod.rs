@@ -15,6 +15,7 @@
 //! - `supported`: which formulas have kernels, and how a refusal reads
 //! - `elementwise`: maps and reductions
 //! - `gemm`: products
+//! - `realigned`: inputs that are copied into the workspace first
 //! - `attempt`: the straight line: refuse, decide, limit, synchronize
 //! - `candidates`: the plans of a point in their order, what else would do, doubts
 
@@ -29,6 +30,7 @@ mod limits;
 mod supported;
 mod elementwise;
 mod gemm;
+mod realigned;
 mod attempt;
 pub mod candidates;
 

@@ -44,6 +44,7 @@ pub(super) fn undecided(point: &Point, threads: u32) -> Plan {
         mma: None,
         flow: None,
         assumptions: Vec::new(),
+        copies: Vec::new(),
         choices: Vec::new(),
         taken: Vec::new(),
     }

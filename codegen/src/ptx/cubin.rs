@@ -5,6 +5,8 @@
 //! kernel and `.nv.info` of all: format, attribute, and a value of two bytes or of as many as it
 //! says (as `cuobjdump -elf` prints them).
 
+use std::collections::BTreeMap;
+
 use object::{Object as _, ObjectSection as _};
 
 /// Beginning of the name of the section of a kernel's attributes.
@@ -19,20 +21,30 @@ const REGISTERS: u8 = 0x2f;
 /// Where the size of a parameter stands in its flags.
 const SIZE_SHIFT: u32 = 18;
 
-/// Offsets from the first parameter and sizes, in bytes, of the parameters of a cubin of one
-/// kernel; `None` of what is no such file.
+/// Offsets from the first parameter and sizes, in bytes, of the parameters of each entry of a
+/// cubin; `None` of what is no such file.
 ///
 /// The first one begins the block that a launch hands over: where it is a tensor map, ptxas puts it
 /// at an address that is a multiple of 64 (seen with 13.0, and with the driver's compiler).
-pub fn params(cubin: &[u8]) -> Option<Vec<(u32, u32)>> {
+pub fn params(cubin: &[u8]) -> Option<BTreeMap<String, Vec<(u32, u32)>>> {
     let file = object::File::parse(cubin).ok()?;
-    let mut sections = file.sections();
-    let is_it = |name: &str| name.starts_with(ATTRIBUTES);
-    let section = sections.find(|section| section.name().is_ok_and(is_it))?;
-    let found = attributes(section.data().ok()?)?;
-    let found = found
-        .into_iter()
-        .filter(|(attribute, _)| *attribute == PARAMETER);
+    let mut all = BTreeMap::new();
+    for section in file.sections() {
+        let name = section
+            .name()
+            .ok()
+            .and_then(|name| name.strip_prefix(ATTRIBUTES));
+        if let Some(entry) = name {
+            all.insert(entry.to_owned(), of_entry(section.data().ok()?)?);
+        }
+    }
+    Some(all)
+}
+
+/// The same of one entry, whose attributes those are.
+fn of_entry(data: &[u8]) -> Option<Vec<(u32, u32)>> {
+    let found = attributes(data)?.into_iter();
+    let found = found.filter(|(attribute, _)| *attribute == PARAMETER);
     let found: Option<Vec<(u16, u32, u32)>> = found.map(|(_, value)| parameter(value)).collect();
     let mut found = found?;
     found.sort_unstable();
@@ -99,7 +111,7 @@ mod tests {
         let arch = arch::ARCHES.iter().find(|arch| arch.name == "sm_90a");
         let report = ptxas::assemble(&text, arch.unwrap()).unwrap();
         assert_eq!(registers(&report.cubin), Some(report.registers));
-        report.params.unwrap()
+        report.params.unwrap().remove("k").unwrap()
     }
 
     /// Tensor maps lie as C would have them where the first parameter is one, and else do not.

@@ -92,6 +92,32 @@ pub fn emit(program: &Program, arch: &Arch, kernel: &str) -> Result<PtxModule> {
     })
 }
 
+/// A module with the entries of others behind its own, of the same target: of the newest version
+/// among them. Lines of the others come from no operation.
+pub fn joined<'m>(own: PtxModule, others: impl Iterator<Item = &'m PtxModule>) -> PtxModule {
+    let mut all = own;
+    for other in others {
+        let line = all.text.lines().count() as u32 + 1;
+        let entry = other
+            .text
+            .split_once(HEADER_ENDS)
+            .map_or("", |(_, rest)| rest);
+        let entry = entry.split_once('\n').map_or("", |(_, rest)| rest);
+        all.lines.push((line, 0));
+        all.text.push_str(entry);
+        if other.version > all.version {
+            let version = |of: u32| format!(".version {}.{}", of / 10, of % 10);
+            let (before, after) = (version(all.version), version(other.version));
+            all.text = all.text.replacen(&before, &after, 1);
+            all.version = other.version;
+        }
+    }
+    all
+}
+
+/// What the last line of a module's header begins with.
+const HEADER_ENDS: &str = ".address_size";
+
 /// The LLVM IR of a program.
 ///
 /// # Errors

@@ -43,6 +43,9 @@ const ASSEMBLY_LIMIT: Duration = Duration::from_secs(100);
 /// Longest time for saying a version.
 const VERSION_LIMIT: Duration = Duration::from_secs(10);
 
+/// Where machine code looks for the parameters of each entry: bytes from the first one, and sizes.
+pub type Params = BTreeMap<String, Vec<(u32, u32)>>;
+
 /// What the assembler made of one kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PtxasReport {
@@ -66,7 +69,7 @@ pub struct PtxasReport {
     pub version: String,
     /// Where the machine code looks for its parameters: bytes from the first one, and sizes. None
     /// where it does not say.
-    pub params: Option<Vec<(u32, u32)>>,
+    pub params: Option<Params>,
     /// The machine code.
     pub cubin: Vec<u8>,
 }
@@ -310,7 +313,7 @@ fn raised(text: &str) -> Option<u32> {
     asked.max()
 }
 
-/// Reads what `ptxas -v` prints about one entry function.
+/// Reads what `ptxas -v` prints about entry functions: the most of any, and the bytes of all.
 fn parse(text: &str) -> Result<PtxasReport> {
     let mut report = PtxasReport::default();
     let mut seen = (false, false);
@@ -318,15 +321,18 @@ fn parse(text: &str) -> Result<PtxasReport> {
         let body = line.split_once(" : ").map_or(line, |(_, body)| body).trim();
         if let Some(rest) = body.strip_prefix("Used ") {
             seen.0 = true;
-            report.registers = before(rest, " registers").unwrap_or(0);
-            report.barriers = rest
+            let registers = before(rest, " registers").unwrap_or(0);
+            let barriers = rest
                 .split(", ")
                 .find_map(|part| before(part.trim_start_matches("used "), " barriers"))
                 .unwrap_or(0);
-            report.smem_bytes = rest
+            let smem_bytes = rest
                 .split(", ")
                 .find_map(|part| before(part, " bytes smem"))
                 .unwrap_or(0);
+            report.registers = report.registers.max(registers);
+            report.barriers = report.barriers.max(barriers);
+            report.smem_bytes = report.smem_bytes.max(smem_bytes);
         } else if body.contains("bytes stack frame") {
             seen.1 = true;
             let sum = |unit| {

@@ -83,6 +83,7 @@ fn life() -> String {
         program,
         certificate,
         ptx,
+        ..
     } = &made;
     let shown =
         |title: &str, by: &str, text: &str| format!("{title}\n{by}\n\n```text\n{text}```\n\n");
@@ -120,7 +121,7 @@ fn life() -> String {
         "Made by `codegen/src/ptx`, printed by `tilewright ptx small.yaml`:",
         &part(&nameless(&ptx.text), "mma.sync", 6),
     );
-    let artifact = pack::artifact(plan, program, certificate, ptx.clone(), &[]).unwrap();
+    let artifact = pack::artifact(&made, &[]).unwrap();
     let entry = serde_json::to_string_pretty(&artifact.kernel.launches).unwrap();
     out += &shown(
         "**The manifest entry** is what the runtime launches by.",

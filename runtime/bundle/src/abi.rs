@@ -173,7 +173,13 @@ impl Param {
             ParamValue::TensorMap(map) => listed("dims", &map.dims)
                 .zip(&map.dims)
                 .chain(listed("strides", &map.strides).zip(&map.strides))
+                .chain(
+                    map.in_workspace
+                        .iter()
+                        .map(|at| (format!("params.{name}.in_workspace"), at)),
+                )
                 .collect(),
+            ParamValue::InWorkspace { at } => vec![(format!("params.{name}.at"), at)],
             ParamValue::Pointer { .. } | ParamValue::Given(_) | ParamValue::Workspace => Vec::new(),
         }
     }
@@ -200,6 +206,11 @@ pub enum ParamValue {
     Given(Scalar),
     /// The 64-bit address of the workspace.
     Workspace,
+    /// The same, so many bytes behind its start.
+    InWorkspace {
+        /// Where, in bytes: what lies there is aligned to.
+        at: Expr,
+    },
     /// A tensor map of an operand, made at launch: a `.param .align 64 .b8 name[128]` of the PTX.
     TensorMap(TensorMapAbi),
 }
@@ -220,7 +231,9 @@ impl ParamValue {
     /// Size in the parameter block, in bytes.
     pub const fn size(&self) -> u32 {
         match self {
-            ParamValue::Pointer { .. } | ParamValue::Workspace => 8,
+            ParamValue::Pointer { .. } | ParamValue::Workspace | ParamValue::InWorkspace { .. } => {
+                8
+            }
             ParamValue::Scalar { ty, .. } => ty.bytes(),
             ParamValue::Given(scalar) => scalar.dtype.bytes(),
             ParamValue::TensorMap(_) => TENSOR_MAP_BYTES,

@@ -292,7 +292,7 @@ fn params(kernel: &Kernel, abi: &LaunchAbi, problems: &mut Problems) {
                     format!("parameter {name:?} is `{scalar}: {dtype}`, which is no scalar")
                 });
             }
-            ParamValue::Scalar { .. } | ParamValue::Workspace => {}
+            ParamValue::Scalar { .. } | ParamValue::Workspace | ParamValue::InWorkspace { .. } => {}
         }
     }
     problems.check(end <= MAX_PARAM_BYTES, id, || {

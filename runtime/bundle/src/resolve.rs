@@ -127,7 +127,11 @@ fn for_each_of(launch: &mut LaunchAbi, mut visit: impl FnMut(&str, &mut Expr)) {
                         visit(&format!("params.{name}.{key}.{at}"), expr);
                     }
                 }
+                if let Some(at) = &mut map.in_workspace {
+                    visit(&format!("params.{name}.in_workspace"), at);
+                }
             }
+            ParamValue::InWorkspace { at } => visit(&format!("params.{name}.at"), at),
             ParamValue::Pointer { .. } | ParamValue::Given(_) | ParamValue::Workspace => {}
         }
     }

@@ -35,8 +35,12 @@ pub const TENSOR_MAP_BYTES: u32 = 128;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TensorMapAbi {
-    /// The operand whose first element is the map's address.
+    /// The operand whose first element is the map's address, unless a copy's is.
     pub operand: String,
+    /// Where in the workspace the copy of the operand lies that the map is over, in bytes, a
+    /// multiple of 16: a launch before this one makes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_workspace: Option<Expr>,
     /// Type of the elements, as wide as the operand's.
     pub dtype: DType,
     /// Extents in elements, the contiguous dimension first; one to five of them.
@@ -69,6 +73,7 @@ impl TensorMapAbi {
     ) -> TensorMapAbi {
         TensorMapAbi {
             operand: operand.to_owned(),
+            in_workspace: None,
             dtype,
             dims: dims.into(),
             strides: strides.into(),
@@ -78,6 +83,11 @@ impl TensorMapAbi {
             l2_promotion: L2Promotion::None,
             oob_fill: OobFill::Zeros,
         }
+    }
+
+    /// Whether it is over that operand as the caller has it.
+    pub fn is_over(&self, operand: &str) -> bool {
+        self.in_workspace.is_none() && self.operand == operand
     }
 
     /// Number of dimensions.

@@ -2,6 +2,7 @@
 //!
 //! Everything is enqueued on the device's stream, so the same calls are captured into graphs.
 
+use std::borrow::Cow;
 use std::ffi::c_void;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -11,6 +12,7 @@ use cudarc::driver::sys::{self, CUfunction_attribute as Attribute};
 use tilewright_bundle::{Kernel, LaunchAbi};
 
 use super::CudaDevice;
+use super::encode_tensor_map;
 use super::module::{CudaKernel, Function, set_attribute};
 use crate::error::{Error, Refusal, refused};
 use crate::events;
@@ -83,8 +85,9 @@ impl CudaDevice {
         kernel.counts.launch(&kernel.id, || {
             for (part, function) in launch.parts.iter().zip(&kernel.functions) {
                 allow_smem(function, part.dynamic_smem_bytes)?;
-                with_pointers(part, &workspace, |params| {
-                    self.submit(stream, function, part, params)
+                let part = placed(part, kernel, workspace)?;
+                with_pointers(&part, &workspace, |params| {
+                    self.submit(stream, function, &part, params)
                 })?;
                 after_each()?;
             }
@@ -252,6 +255,21 @@ impl CudaDevice {
     }
 }
 
+/// A launch with what lies in the workspace at this address.
+pub(super) fn placed<'p>(
+    part: &'p LaunchPart,
+    kernel: &CudaKernel,
+    workspace: u64,
+) -> Result<Cow<'p, LaunchPart>, Error> {
+    part.placed(workspace, encode_tensor_map)
+        .map_err(|problem| {
+            let parameter = "tensor map in the workspace".to_owned();
+            let refusals = vec![Refusal::TensorMap { parameter, problem }];
+            let kernel = kernel.id.clone();
+            Error::Refused { kernel, refusals }
+        })
+}
+
 /// Calls with a pointer to each parameter of a launch, in the launch's own block but for the
 /// workspace's address. The driver reads them alone.
 pub(super) fn with_pointers<R>(
@@ -361,14 +379,22 @@ mod tests {
                 tensor_maps: Vec::new(),
                 param_offsets: (0..count).map(|at| 8 * at as u32).collect(),
                 workspace_at: Some(8),
+                in_workspace: Vec::new(),
             };
             let sizes = vec![8; count];
-            let block = |part: &LaunchPart| part.params_with(0xABCD_EF01_2345_6789);
-            let given = read(&part, 0xABCD_EF01_2345_6789, &sizes).concat();
+            let workspace = 0xABCD_EF01_2345_6789;
+            let block = |part: &LaunchPart| part.params_with(workspace, |_| Ok([0; 128])).unwrap();
+            let given = read(&part, workspace, &sizes).concat();
             assert_eq!(given, block(&part));
             assert_ne!(given, part.params);
             part.workspace_at = None;
             assert_eq!(read(&part, 7, &sizes).concat(), part.params);
+            // What lies inside of the workspace is written into a block of its own.
+            part.in_workspace = vec![(0, 16)];
+            let placed = part.placed(workspace, |_| Ok([0; 128])).unwrap();
+            let inside = (workspace + 16).to_le_bytes();
+            assert_eq!(placed.params, [&inside, &part.params[8..]].concat());
+            assert_eq!(block(&part), placed.params);
         }
     }
 }

@@ -7,7 +7,7 @@ use cudarc::driver::sys;
 
 use super::CudaDevice;
 use super::foreign::{CAPTURE_INFO_DRIVER, Dependencies};
-use super::launching::{allow_smem, with_pointers};
+use super::launching::{allow_smem, placed, with_pointers};
 use super::module::CudaKernel;
 use crate::error::{Error, Refusal};
 use crate::launch::fit::Launch;
@@ -113,7 +113,8 @@ impl CudaDevice {
         for ((part, function), node) in parts.zip(&nodes.0) {
             allow_smem(function, part.dynamic_smem_bytes)?;
             let ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]) = (part.grid, part.block);
-            with_pointers(part, &workspace, |params| {
+            let part = placed(part, kernel, workspace)?;
+            with_pointers(&part, &workspace, |params| {
                 let numbers = sys::CUDA_KERNEL_NODE_PARAMS_v2 {
                     func: function.handle,
                     gridDimX: grid_x,

@@ -50,8 +50,10 @@ pub struct PlacedMap {
     pub operand: String,
     /// Offset of its 128 bytes in the parameter block.
     pub at: usize,
-    /// The map with its address.
+    /// The map with its address, which counts from the workspace's where it lies there.
     pub map: TensorMap,
+    /// Whether it lies in the workspace, so that it is encoded when the address of that is known.
+    pub in_workspace: bool,
     /// How much the second-level cache fetches at once; the emulator has no such cache.
     pub l2_promotion: L2Promotion,
 }

@@ -16,6 +16,9 @@ use crate::launch::problem::{MAX_EXTENT, Problem, constants, has_no_output, is_e
 use crate::launch::reorder;
 use crate::launch::tensor_map::{MAX_EXTENT as MAX_MAP_EXTENT, fits_stride};
 
+/// First number of bytes that no workspace has.
+const MOST_WORKSPACE: i64 = 1 << 40;
+
 /// An expression of a layout, with the short ways to its value.
 #[derive(Debug, Clone)]
 struct Term {
@@ -86,7 +89,10 @@ impl Needs {
                     let dims = map.dims.iter().map(|dim| (dim.clone(), 1, MAX_MAP_EXTENT));
                     ranges.extend(dims);
                     strides.extend(map.strides.iter().map(|expr| (expr.clone(), bytes)));
+                    let at = map.in_workspace.iter();
+                    ranges.extend(at.map(|at| (at.clone(), 0, MOST_WORKSPACE)));
                 }
+                ParamValue::InWorkspace { at } => ranges.push((at.clone(), 0, MOST_WORKSPACE)),
                 ParamValue::Pointer { .. } | ParamValue::Given(_) | ParamValue::Workspace => {}
             }
         }
@@ -123,7 +129,7 @@ impl Acceptance {
         let operands = &kernel.semantics.operands;
         let launches = kernel.launches.iter();
         let mut launches: Vec<Needs> = launches.map(|abi| Needs::of(kernel, abi, device)).collect();
-        let workspace = (kernel.workspace.bytes.clone(), 0, 1 << 40);
+        let workspace = (kernel.workspace.bytes.clone(), 0, MOST_WORKSPACE);
         if let Some(first) = launches.first_mut()
             && !always_holds(&workspace, &kernel.names)
         {

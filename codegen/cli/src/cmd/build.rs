@@ -106,7 +106,12 @@ pub fn run(args: &args::Build) -> Outcome {
 /// Everything that a build is asked, but for the tools: its arguments, and the texts of its files.
 fn asked(args: &args::Build, paths: &[PathBuf]) -> String {
     let files = paths.iter().chain(&args.lock);
-    let read = |path: &PathBuf| (path.clone(), std::fs::read(path).unwrap_or_default());
+    // What is no file is refused by who reads it as a spec, and may wait for a writer.
+    let text = |path: &PathBuf| match path.is_file() {
+        true => std::fs::read(path).unwrap_or_default(),
+        false => Vec::new(),
+    };
+    let read = |path: &PathBuf| (path.clone(), text(path));
     let files: Vec<(PathBuf, Vec<u8>)> = files.map(read).collect();
     let hashes = files.iter().map(|(path, bytes)| {
         let hash = Sha256Hex::of(bytes);

@@ -215,7 +215,7 @@ fn check(path: &Path) -> (Checked, Option<SpecFile>) {
 /// Conditions on extents that are those of every plan, the widest of each mode.
 fn extents(plans: &[(&Point, Plan)]) -> BTreeMap<String, String> {
     let of_plan = |(_, plan): &(&Point, Plan)| -> BTreeMap<String, i64> {
-        let conditions = plan.assumptions.iter().filter_map(|one| match one {
+        let conditions = plan.asks().filter_map(|one| match one {
             Assumption::ExtentMost { mode, most, .. } => Some((mode.clone(), *most)),
             _ => None,
         });

@@ -413,6 +413,11 @@ mod links {
         for path in [fifo.to_str().unwrap(), "/dev/zero"] {
             let run = tilewright(["check", path]).expect(2);
             assert!(run.stderr.contains("no regular file"), "{}", run.stderr);
+            // Build steps have a cache, which hashes what a build is asked.
+            let (out, cache) = (folder.path().join("k.zip"), folder.path().join("kept"));
+            let (out, cache) = (out.to_str().unwrap(), cache.to_str().unwrap());
+            let run = tilewright(["build", path, "-o", out, "--cache", cache]).expect(2);
+            assert!(run.stderr.contains("no regular file"), "{}", run.stderr);
         }
         let run = tilewright(["check", large.to_str().unwrap()]).expect(1);
         assert!(run.stderr.contains("too-large"), "{}", run.stderr);

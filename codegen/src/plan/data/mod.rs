@@ -10,6 +10,7 @@
 //! - `values`: the graph of values in registers, and passes over chunked rows
 //! - `warp_roles`: producer and consumer warps, pipes that boxes fill, staging
 //! - `model`: the plan
+//! - `realigned`: operands that are copied into the workspace first
 //! - `fates`: what a CTA has of each mode at a time
 //! - `print`: how it prints
 
@@ -23,5 +24,6 @@ pub mod combining;
 pub mod values;
 pub mod warp_roles;
 pub mod model;
+pub mod realigned;
 pub mod fates;
 mod print;

@@ -15,6 +15,7 @@ use crate::plan::data::choices::Choice;
 use crate::plan::data::combining::Combining;
 use crate::plan::data::folds::FoldPlan;
 use crate::plan::data::moves::{BoxCopy, Hop, Rows, SmemTile, Step};
+use crate::plan::data::realigned::Realigned;
 use crate::plan::data::values::{Does, Flow, Node};
 use crate::plan::data::warp_roles::Roles;
 use crate::plan::work_tiles::{COLUMNS, Work};
@@ -86,6 +87,8 @@ pub struct Plan {
     pub flow: Option<Flow>,
     /// What the launch must guarantee.
     pub assumptions: Vec<Assumption>,
+    /// Operands whose place copies take, in the order of their launches.
+    pub copies: Vec<Realigned>,
     /// What was chosen among several candidates.
     pub choices: Vec<Choice>,
     /// Keys that the spec leaves to the plan and that have other values than those which the plan

@@ -216,9 +216,10 @@ fn way_out(chooser: &Chooser<'_>, otherwise: &'static str) -> &'static str {
     }
 }
 
-/// The operand and the hop that a key of `copy` is of.
+/// The operand and the hop that a key of `copy` is of; none of one that says where it lies.
 fn hop_of(key: &str) -> Option<(&str, &str)> {
-    key.strip_prefix("copy.")?.split_once('.')
+    let way = key.strip_prefix("copy.")?.split_once('.');
+    way.filter(|(_, hop)| *hop != "realign")
 }
 
 /// Notes hops that the spec speaks of and that no operand makes.

@@ -101,11 +101,12 @@ impl Kind {
         )
     }
 
-    /// Whether it is a hop of an output's way: to global memory, or off registers.
-    fn is_outward(self) -> bool {
+    /// Whether it is of the way of an output, or of an input: hops of an output's lead to global
+    /// memory, or off registers; what is no hop is of both.
+    fn is_of(self, output: bool) -> bool {
         match self {
-            Kind::CopyAtom { from, to } => to == Space::Gmem || from == Space::Rmem,
-            _ => false,
+            Kind::CopyAtom { from, to } => output == (to == Space::Gmem || from == Space::Rmem),
+            _ => true,
         }
     }
 }
@@ -275,7 +276,8 @@ pub(in crate::spec) fn fields(kind: Kind, shape: &Shape) -> Option<Vec<Named>> {
             .collect(),
         Kind::Way { hops, output } => hops
             .iter()
-            .filter(|hop| hop.kind.is_outward() == output)
+            .filter(|hop| hop.kind.is_of(output))
+            .filter(|hop| hop.forms.contains(&shape.form))
             .map(static_name)
             .collect(),
         Kind::Operands => per_operand("Type and layout of the operand.", &|_| {

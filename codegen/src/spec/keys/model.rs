@@ -24,7 +24,7 @@ use crate::spec::words::printed::{Map, Printed};
 use crate::spec::words::record::{file, record};
 use crate::spec::words::vocabulary::Worded;
 pub use crate::spec::words::vocabulary::{
-    Accumulation, KernelSchedule, LaunchKind, MmaOperands, Passes, Raster, SchedulerKind,
+    Accumulation, KernelSchedule, LaunchKind, MmaOperands, Passes, Raster, Realign, SchedulerKind,
 };
 
 /// Most elements of the tile that a tiled MMA covers.
@@ -49,6 +49,9 @@ record! {
         s2g: Option<Auto<String>> = hop(Smem, Gmem);
         /// Atom from registers to global memory, past shared memory.
         r2g: Option<Auto<String>> = hop(Rmem, Gmem);
+        /// Whether a copy in the workspace takes the operand's place, so that any stride and address
+        /// of it do.
+        realign: Auto<Realign> = key(Kind::Word(&Realign::LIST)).of_products();
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use tilewright_runtime::bundle::{DType, Kernel, ParamValue};
+use tilewright_runtime::bundle::{DType, Kernel};
 use tilewright_runtime::{
     Arg, Buffer, Described, Device, Error, Extents, Placed, Problem, Runtime,
 };
@@ -68,8 +68,7 @@ pub fn bytes(
     problem: &Problem,
     operands: &[Operand<'_>],
 ) -> Result<usize, Error> {
-    let mut params = kernel.launches.iter().flat_map(|launch| &launch.params);
-    if !params.any(|param| matches!(param.value, ParamValue::Workspace)) {
+    if kernel.workspace.bytes.constant_value() == Some(0) && kernel.workspace.zero_bytes == 0 {
         return Ok(0);
     }
     let bytes = match runtime.device() {

@@ -45,7 +45,7 @@ impl Data {
         Data::Integers,
         Data::Ends,
         Data::Integers,
-        Data::Normals,
+        Data::Nonfinite,
         Data::Integers,
         Data::Nonfinite,
     ];

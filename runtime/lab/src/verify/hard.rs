@@ -25,6 +25,16 @@ pub(super) enum Aim {
     Turns,
     /// Whole tiles along every mode, and all stages of a ring more than once.
     Whole,
+    /// Whole tiles along every mode, and more of them than there are CTAs at once: what a CTA's
+    /// second whole tile finds of its first.
+    WholeTurns,
+}
+
+impl Aim {
+    /// Whether it is for more tiles than there are CTAs, in place of many steps.
+    fn is_turns(self) -> bool {
+        matches!(self, Aim::Turns | Aim::WholeTurns)
+    }
 }
 
 /// What extents are made of.
@@ -49,7 +59,7 @@ impl<F: Fn(Name, i64) -> bool> Hard<'_, F> {
         for (name, text) in names {
             extents.push(self.extent(*name, text, rng));
         }
-        if self.aim == Aim::Turns && self.traits.persistent {
+        if self.aim.is_turns() && self.traits.persistent {
             self.lengthen(names, &mut extents);
         }
         extents
@@ -63,9 +73,9 @@ impl<F: Fn(Name, i64) -> bool> Hard<'_, F> {
         let Some(cut) = traits.cut(text) else {
             return rng.random_range(FREE);
         };
-        let tail = rng.random_range(1..=(cut - 1).max(1));
+        let tail = evened(rng.random_range(1..=(cut - 1).max(1)), rng);
         let whole = match traits.step.contains_key(text) {
-            true if self.aim != Aim::Turns => {
+            true if !self.aim.is_turns() => {
                 let each = i64::from(traits.stages.max(1)) + 1;
                 each * i64::from(traits.split.unwrap_or(1).max(1))
             }
@@ -78,9 +88,9 @@ impl<F: Fn(Name, i64) -> bool> Hard<'_, F> {
         } else {
             cut - 1
         };
-        let less = rng.random_range(1..=nearly.max(1));
+        let less = evened(rng.random_range(1..=nearly.max(1)), rng);
         let wanted = match self.aim {
-            Aim::Whole => [whole * cut, 2 * cut, cut, cut],
+            Aim::Whole | Aim::WholeTurns => [whole * cut, 2 * cut, cut, cut],
             Aim::Steps | Aim::Turns => [whole * cut + tail, cut + tail, (cut - less).max(1), cut],
         };
         let mut taken = wanted
@@ -118,6 +128,17 @@ impl<F: Fn(Name, i64) -> bool> Hard<'_, F> {
                 *extent = longer;
             }
         }
+    }
+}
+
+/// Every other time the multiple of vectors below, if there is one: an end that vectors reach is
+/// another way through a kernel than one that they do not.
+pub(super) fn evened(extent: i64, rng: &mut StdRng) -> i64 {
+    /// Elements of the longest vectors of 16 bits, and a multiple of those of more.
+    const VECTOR: i64 = 8;
+    match rng.random_bool(0.5) && extent >= VECTOR {
+        true => extent / VECTOR * VECTOR,
+        false => extent,
     }
 }
 

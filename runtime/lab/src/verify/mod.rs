@@ -107,8 +107,8 @@ use tilewright_runtime::cuda::BlasLt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Inputs {
     /// Integers in one problem, normals in the next; of a kernel that folds by order some rows of
-    /// every fourth one of these end with the answer, and where it is no product some of every
-    /// fourth have NaN or an infinity.
+    /// every eighth problem end with the answer, and where it is no product some of every fourth have
+    /// NaN or an infinity.
     #[default]
     Mixed,
     /// Every kind of random numbers in turn.
@@ -159,10 +159,19 @@ pub struct Options {
     pub volume: Option<u64>,
 }
 
-/// What the first of every few problems are made for.
-const AIMS: [Aim; 3] = [Aim::Steps, Aim::Turns, Aim::Whole];
-/// How many problems there are to those.
-const HARD_EVERY: u64 = 5;
+/// What problems are made for, one after another; the others are drawn.
+const AIMS: [Option<Aim>; 10] = [
+    Some(Aim::Steps),
+    Some(Aim::Turns),
+    Some(Aim::Whole),
+    None,
+    None,
+    Some(Aim::Steps),
+    Some(Aim::Turns),
+    Some(Aim::WholeTurns),
+    None,
+    None,
+];
 /// In one problem of so many, the last, scalars may be 0.
 const ZEROS_EVERY: u64 = 4;
 
@@ -220,7 +229,7 @@ pub fn verify(
 ///
 /// Of every few problems one is made to be hard: several tiles along every tiled mode, with a part
 /// of one behind them, and more steps along a sum than a kernel has stages; another has more tiles
-/// than a persistent kernel has CTAs. All others are drawn.
+/// than a persistent kernel has CTAs, and whole tiles take turns with tails. All others are drawn.
 ///
 /// Whatever is wrong with a kernel is an outcome that failed, and so is a kernel that the device
 /// refuses; the caller leaves out those it knows to be for other devices. So is a kernel that takes
@@ -335,8 +344,9 @@ impl Session<'_> {
                 Some(most) => draw.with_volume(most),
                 None => draw,
             };
-            let draw = match AIMS.get((index % HARD_EVERY) as usize) {
-                Some(aim) => draw.with_aim(*aim),
+            let aim = AIMS.get((index % AIMS.len() as u64) as usize);
+            let draw = match aim.copied().flatten() {
+                Some(aim) => draw.with_aim(aim),
                 None => draw,
             };
             let draw = match index % ZEROS_EVERY == ZEROS_EVERY - 1 {

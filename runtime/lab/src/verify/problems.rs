@@ -14,7 +14,7 @@ use rand::{RngExt, SeedableRng};
 use tilewright_bundle::{Env, Kernel, Name};
 use tilewright_formula::form::Form;
 
-use super::hard::{Aim, Hard};
+use super::hard::{Aim, Hard, evened};
 use super::work::{MOST_INSTRUCTIONS, instructions, most_of_reference};
 use crate::verify::tables::promised;
 use tilewright_runtime::parts::{
@@ -339,7 +339,7 @@ impl<'a> Draw<'a> {
         fixed.fold(1i64, |all, one| all.saturating_mul(*one)).max(1)
     }
 
-    /// Every third time, a mode ends anywhere in the first two tiles, where tiles are longer than
+    /// Every other time, a mode ends anywhere in the first two tiles, where tiles are longer than
     /// what is drawn otherwise.
     fn reach_into_tiles(&mut self, names: &[(Name, String)], extents: &mut [i64]) {
         let most = (self.most / self.constant()).max(1);
@@ -351,11 +351,11 @@ impl<'a> Draw<'a> {
             (cut > WIDE).then_some((at, cut))
         });
         let wide: Vec<(usize, i64)> = wide.collect();
-        if self.rng.random_range(0..3) != 0 {
+        if self.rng.random_range(0..2) != 0 {
             return;
         }
         for (at, cut) in wide {
-            let extent = self.rng.random_range(1..=2 * cut);
+            let extent = evened(self.rng.random_range(1..=2 * cut), &mut self.rng);
             let (name, _) = names[at];
             let mut env = constants(self.kernel);
             env.set(name, extent);

@@ -41,12 +41,11 @@ impl Noted {
         let text = runtime.bundle().ptx(kernel);
         let mut lines = Module::parse(text).ok()?.instruction_lines();
         // The end of a function, where none of its paths leads, is none of its text.
-        let written = |line: u32| text.lines().nth(line.saturating_sub(1) as usize);
-        while let Some(last) = lines.last()
-            && written(*last).is_none_or(|line| line.trim().trim_matches('}').is_empty())
-        {
-            lines.pop();
-        }
+        let written: Vec<&str> = text.lines().collect();
+        lines.retain(|line| {
+            let text = written.get(line.saturating_sub(1) as usize);
+            text.is_some_and(|text| !text.trim().trim_matches('}').is_empty())
+        });
         let last = lines.last().copied().unwrap_or(0);
         let reached = Reached::of_lines(last);
         Some(Noted { lines, reached })

@@ -107,7 +107,7 @@ fn may_lie_over(one: &Operand, other: &Operand) -> bool {
 
 /// Checks that no tensor map reaches beyond the memory given for its operand.
 pub(super) fn check_maps(maps: &[PlacedMap], views: &[View<'_>], refusals: &mut Vec<Refusal>) {
-    for placed in maps {
+    for placed in maps.iter().filter(|placed| !placed.in_workspace) {
         let needs = span_bytes(&placed.map).unwrap_or(u64::MAX);
         for view in views.iter().filter(|v| v.operand == placed.operand) {
             if needs > view.bytes {
@@ -161,7 +161,7 @@ pub fn alignment_bytes(kernel: &Kernel, operand: &Operand) -> u32 {
         _ => None,
     });
     let is_mapped = |p: &Param| match &p.value {
-        ParamValue::TensorMap(map) => map.operand == operand.name,
+        ParamValue::TensorMap(map) => map.is_over(&operand.name),
         _ => false,
     };
     let mut params = kernel.launches.iter().flat_map(|launch| &launch.params);

@@ -32,7 +32,7 @@ use crate::launch::layout::{Extents, bind, strides_refused};
 use crate::launch::problem::{Problem, constants, has_no_output};
 use crate::launch::reorder;
 use crate::launch::tensor_map::strides_fit;
-use values::{integers, sizes, tensor_maps, workspace};
+use values::{integers, offset, sizes, tensor_maps, workspace};
 pub use way_out::stride_multiples;
 use way_out::{found, is_stronger, way_out};
 
@@ -448,13 +448,17 @@ fn part(
     };
     let tensor_maps = tensor_maps(abi, &env, address, refusals);
     memory::check_maps(&tensor_maps, views, refusals);
-    let mut workspace_at = None;
+    let (mut workspace_at, mut in_workspace) = (None, Vec::new());
     for param in &abi.params {
         let at = param.offset as usize;
         match &param.value {
             ParamValue::Scalar { .. } | ParamValue::TensorMap(_) => {}
             ParamValue::Given(scalar) => put(&mut params, at, fit.scalar(kernel, scalar)),
             ParamValue::Workspace => workspace_at = Some(at),
+            ParamValue::InWorkspace { at: behind } => {
+                let behind = offset(&param.name, behind, &env, refusals);
+                in_workspace.extend(behind.map(|bytes| (at, bytes)));
+            }
             ParamValue::Pointer { operand } => {
                 if let Some(address) = address(operand) {
                     put(&mut params, at, &address.to_le_bytes());
@@ -472,5 +476,6 @@ fn part(
         tensor_maps,
         param_offsets: abi.params.iter().map(|p| p.offset).collect(),
         workspace_at,
+        in_workspace,
     }
 }

@@ -1,5 +1,6 @@
 //! The launches of a kernel as numbers: what a backend needs to run them, and what it says of them.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 #[cfg(feature = "emulator")]
@@ -53,23 +54,69 @@ pub struct LaunchPart {
     pub param_offsets: Vec<u32>,
     /// Where the workspace's address goes.
     pub workspace_at: Option<usize>,
+    /// Where addresses inside of it go, and how many bytes behind its start they are.
+    pub in_workspace: Vec<(usize, u64)>,
 }
 
+/// Encodes a tensor map, as a backend has it.
+pub type Encode = fn(&PlacedMap) -> Result<[u8; 128], String>;
+
 impl LaunchPart {
+    /// Whether it takes the workspace's address, or one inside of it.
+    fn wants_workspace(&self) -> bool {
+        self.workspace_at.is_some() || self.is_to_be_placed()
+    }
+
+    /// Whether its parameter block has more of the workspace than its address.
+    fn is_to_be_placed(&self) -> bool {
+        let mut maps = self.tensor_maps.iter();
+        !self.in_workspace.is_empty() || maps.any(|placed| placed.in_workspace)
+    }
+
+    /// The same with what lies in a workspace at this address; itself where that is nothing but the
+    /// address.
+    ///
+    /// # Errors
+    /// What the encoder says of a map that it refuses.
+    pub(crate) fn placed(
+        &self,
+        workspace: u64,
+        encode: Encode,
+    ) -> Result<Cow<'_, LaunchPart>, String> {
+        if !self.is_to_be_placed() {
+            return Ok(Cow::Borrowed(self));
+        }
+        let mut part = self.clone();
+        for (at, bytes) in &self.in_workspace {
+            let address = workspace.saturating_add(*bytes);
+            put(&mut part.params, *at, &address.to_le_bytes());
+        }
+        for placed in self.tensor_maps.iter().filter(|placed| placed.in_workspace) {
+            let mut here = placed.clone();
+            here.map.base = workspace.saturating_add(placed.map.base);
+            put(&mut part.params, placed.at, &encode(&here)?);
+        }
+        Ok(Cow::Owned(part))
+    }
+
     /// The parameter block with the workspace at this address.
-    pub fn params_with(&self, workspace: u64) -> Vec<u8> {
-        let mut params = self.params.clone();
+    ///
+    /// # Errors
+    /// As [`LaunchPart::placed`].
+    #[cfg(feature = "emulator")]
+    pub fn params_with(&self, workspace: u64, encode: Encode) -> Result<Vec<u8>, String> {
+        let mut params = self.placed(workspace, encode)?.into_owned().params;
         if let Some(at) = self.workspace_at {
             put(&mut params, at, &workspace.to_le_bytes());
         }
-        params
+        Ok(params)
     }
 }
 
 impl Launch {
     /// Whether one of the launches takes the workspace's address.
     pub fn wants_workspace(&self) -> bool {
-        self.parts.iter().any(|part| part.workspace_at.is_some())
+        self.parts.iter().any(LaunchPart::wants_workspace)
     }
 
     /// Bytes of the scratch memory with its promised zeros, at least 1.
@@ -78,7 +125,8 @@ impl Launch {
         self.workspace_bytes.max(zeros).max(1)
     }
 
-    /// Writes every tensor map into the parameter blocks with a backend's encoder.
+    /// Writes every tensor map of operands into the parameter blocks with a backend's encoder; those
+    /// in the workspace follow when its address is known.
     ///
     /// # Errors
     /// The maps that the encoder refuses.
@@ -88,7 +136,11 @@ impl Launch {
     ) -> Result<(), Vec<Refusal>> {
         let mut refusals = Vec::new();
         for part in &mut self.parts {
-            for placed in &part.tensor_maps {
+            for placed in part
+                .tensor_maps
+                .iter()
+                .filter(|placed| !placed.in_workspace)
+            {
                 match encode(placed) {
                     Ok(bytes) => put(&mut part.params, placed.at, &bytes),
                     Err(problem) => refusals.push(Refusal::TensorMap {

@@ -121,7 +121,11 @@ pub(super) fn tensor_maps(
         let ParamValue::TensorMap(map) = &param.value else {
             continue;
         };
-        let Some(base) = address(&map.operand) else {
+        let base = match &map.in_workspace {
+            Some(at) => offset(&param.name, at, env, refusals),
+            None => address(&map.operand),
+        };
+        let Some(base) = base else {
             continue;
         };
         if let Some(made) = describe(&param.name, map, env, base, refusals) {
@@ -131,8 +135,30 @@ pub(super) fn tensor_maps(
                 at: param.offset as usize,
                 l2_promotion: promotion(map.l2_promotion, &made),
                 map: made,
+                in_workspace: map.in_workspace.is_some(),
             });
         }
     }
     maps
+}
+
+/// Where in the workspace something lies that the parameter of that name passes; `None` after
+/// adding what keeps it from being known.
+pub(super) fn offset(name: &str, at: &Expr, env: &Env, refusals: &mut Vec<Refusal>) -> Option<u64> {
+    let what = || format!("parameter {name}, place in the workspace");
+    let refusal = match at.eval(env) {
+        Ok(value @ 0..) => return u64::try_from(value).ok(),
+        Ok(value) => Refusal::Range {
+            what: what(),
+            value,
+            least: 0,
+            most: i64::MAX,
+        },
+        Err(error) => Refusal::Expression {
+            what: what(),
+            error,
+        },
+    };
+    refusals.push(refusal);
+    None
 }

@@ -330,7 +330,7 @@ pub fn stride_multiples(kernel: &Kernel, operand: &Operand) -> Vec<i64> {
 fn mapped_multiple(kernel: &Kernel, operand: &Operand, name: Name) -> i64 {
     let params = kernel.launches.iter().flat_map(|launch| &launch.params);
     let strides = params.flat_map(|param| match &param.value {
-        ParamValue::TensorMap(map) if map.operand == operand.name => map.strides.as_slice(),
+        ParamValue::TensorMap(map) if map.is_over(&operand.name) => map.strides.as_slice(),
         _ => &[],
     });
     let is_mapped = strides

@@ -133,6 +133,7 @@ fn params(launch: &LaunchAbi) -> String {
         let (ty, value) = match &param.value {
             ParamValue::Pointer { operand } => ("pointer", operand.clone()),
             ParamValue::Workspace => ("pointer", "workspace".to_owned()),
+            ParamValue::InWorkspace { at } => ("pointer", format!("workspace + {at} bytes")),
             ParamValue::Given(scalar) => (scalar.dtype.text(), scalar.name.clone()),
             ParamValue::Scalar { ty, expr } => (ty.text(), expr.text().to_owned()),
             ParamValue::TensorMap(map) => ("tensor map", tensor_map(map)),
@@ -155,9 +156,13 @@ fn tensor_map(map: &TensorMapAbi) -> String {
     let strides =
         std::iter::once("1".to_owned()).chain(map.strides.iter().map(ToString::to_string));
     let boxed = map.box_dims.iter().map(ToString::to_string);
+    let place = match &map.in_workspace {
+        Some(at) => format!("{} in workspace + {at} bytes", map.operand),
+        None => map.operand.clone(),
+    };
     let mut text = format!(
         "{} {} {}:{} box {} swizzle {}",
-        map.operand,
+        place,
         map.dtype,
         list(dims.collect()),
         list(strides.collect()),

@@ -34,7 +34,18 @@ impl fmt::Display for Plan {
         }
         write_taken(f, &self.taken)?;
         for operand in &self.operands {
-            writeln!(f, "  gmem {operand}")?;
+            writeln!(f, "  gmem {}", self.given(operand))?;
+        }
+        for one in &self.copies {
+            let (name, grid) = (&one.operand.name, one.copy.work.grid());
+            let when = ["first", "last"][usize::from(one.is_behind())];
+            let way = ["to", "from"][usize::from(one.is_behind())];
+            let layout = self.operand(name).map(Operand::layout).unwrap_or_default();
+            writeln!(
+                f,
+                "  {when} {name} {way} workspace + {}: {layout}, grid {grid}",
+                one.at
+            )?;
         }
         write_orders(f, self)?;
         write_smem(f, self)?;
@@ -61,7 +72,7 @@ impl fmt::Display for Plan {
         for (facts, atom) in &self.sync {
             writeln!(f, "  sync {} {facts}", atom.id)?;
         }
-        for assumption in &self.assumptions {
+        for assumption in self.asks() {
             writeln!(f, "  assumes {assumption}")?;
         }
         Ok(())

@@ -1,0 +1,90 @@
+//! Operands whose place copies in the workspace take, so that any stride and any address of theirs
+//! do where the kernel's own copies want whole rows of 16 bytes: launches before the kernel's make
+//! those of inputs, launches behind it bring outputs from there to where they belong.
+
+use tilewright_bundle::Expr;
+
+use crate::plan::data::assumptions::Assumption;
+use crate::plan::data::model::Plan;
+use crate::spec::keys::model::{Axis, Operand, Stride};
+
+/// What rows of a copy and its start are multiples of, in bytes: lines of the second-level cache,
+/// so that a box fetches none of a row's neighbours (notes of tensor maps: 16 is the least).
+pub const ROW_BYTES: i64 = 128;
+
+/// What a copy is called behind the operand's name, and what its strides are behind that.
+pub const COPY: &str = "_copy";
+
+/// An operand that is copied, and where the copy lies.
+#[derive(Clone, Debug)]
+pub struct Realigned {
+    /// The operand as the launch has it.
+    pub operand: Operand,
+    /// Where the copy begins in the workspace, in bytes, a multiple of [`ROW_BYTES`].
+    pub at: Expr,
+    /// Bytes of the copy, a multiple of [`ROW_BYTES`].
+    pub bytes: Expr,
+    /// The kernel that copies it, of one input and one output.
+    pub copy: Box<Plan>,
+}
+
+impl Realigned {
+    /// Whether it is copied behind the kernel, as outputs are.
+    pub fn is_behind(&self) -> bool {
+        self.operand.is_written()
+    }
+}
+
+impl Plan {
+    /// The copy of an operand that the kernel has in place of it.
+    pub fn realigned(&self, operand: &str) -> Option<&Realigned> {
+        let mut all = self.copies.iter();
+        all.find(|one| one.operand.name == operand)
+    }
+
+    /// An operand as the launch has it.
+    pub fn given<'p>(&'p self, operand: &'p Operand) -> &'p Operand {
+        let copied = self.realigned(&operand.name);
+        copied.map_or(operand, |copied| &copied.operand)
+    }
+
+    /// Bytes of scratch memory, those of copies among them.
+    pub fn all_workspace(&self) -> Expr {
+        match self.copies.last() {
+            Some(last) if last.at.constant_value() == Some(0) => last.bytes.clone(),
+            Some(last) => last.at.clone() + last.bytes.clone(),
+            None => self.workspace().unwrap_or_else(|| 0.into()),
+        }
+    }
+
+    /// What a launch must guarantee: what is assumed, but for what copies are by the way they lie.
+    pub fn asks(&self) -> impl Iterator<Item = &Assumption> {
+        let is_open = |one: &&Assumption| !self.holds_of_copies(one);
+        self.assumptions.iter().filter(is_open)
+    }
+
+    fn holds_of_copies(&self, assumption: &Assumption) -> bool {
+        let mut copies = self.operands.iter().filter(|one| is_copy(one));
+        match assumption {
+            Assumption::StrideMultiple {
+                stride, multiple, ..
+            } => copies.any(|operand| {
+                let is_it = |axis: &Axis| axis.stride.name() == Some(stride);
+                let unit = ROW_BYTES / i64::from(operand.dtype.bytes()).max(1);
+                operand.all_axes().any(is_it) && unit % multiple == 0
+            }),
+            Assumption::PointerAlignment { operand, bytes, .. } => {
+                copies.any(|one| one.name == *operand) && ROW_BYTES % i64::from(*bytes) == 0
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Whether an operand is a copy, or lies as one does.
+fn is_copy(operand: &Operand) -> bool {
+    operand.all_axes().any(|axis| match &axis.stride {
+        Stride::Product { name, .. } => name.ends_with(&format!("{COPY}_{}", axis.mode)),
+        Stride::Const(_) | Stride::Named(_) => false,
+    })
+}

@@ -41,8 +41,8 @@ pub use element::{E2M1x2, E4M3, E5M2, Element, S4x2, U4x2, UE8M0, bf16, f16};
 pub use operand::{In, Out, Packed};
 
 /// The launchers and the bundle that a build step wrote into `OUT_DIR`, as items of the module in
-/// which it stands: those of `kernels`, or of the name that the build step was given. Of a name that
-/// no build step ever wrote rustc says that `OUT_DIR/name.rs` could not be read.
+/// which it stands: those of `kernels`, or of the name that the build step was given. Of a name
+/// that no build step ever wrote rustc says that `OUT_DIR/name.rs` could not be read.
 #[cfg(feature = "zip")]
 #[macro_export]
 macro_rules! include_kernels {

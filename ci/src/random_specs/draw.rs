@@ -479,7 +479,7 @@ impl Pen {
         let clusters = [
             "(2,1,1)", "(1,2,1)", "(2,2,1)", "(4,1,1)", "(1,1,1)", "(1,1,2)", "(1,1,5)",
         ];
-        let realign: &[&str] = &["workspace", "workspace", "no"];
+        let realign: &[&str] = &["workspace", "workspace", "direct"];
         let keys: [(u32, &str, &[&str]); 10] = [
             (15, "copy.a.realign", realign),
             (15, "copy.b.realign", realign),

@@ -8,8 +8,8 @@ use tilewright_bundle::Expr;
 use tilewright_formula::Role;
 
 use crate::error::{Error, Result, Violation};
-use crate::plan::data::model::Plan;
-use crate::plan::data::realigned::{COPY, ROW_BYTES, Realigned};
+use crate::plan::data::model::{Plan, Realigned};
+use crate::plan::data::realigned::{COPY, ROW_BYTES};
 use crate::spec;
 use crate::spec::keys::model::{
     Auto, Axis, Computes, FormKind, Operand, Point, Realign, Spec, Stride,
@@ -277,7 +277,7 @@ mod tests {
         };
         assert_eq!(asked("{}"), [true, true, true]);
         assert_eq!(asked("{ a: { realign: workspace } }"), [false, true, true]);
-        assert_eq!(asked("{ a: { realign: no } }"), [true, true, true]);
+        assert_eq!(asked("{ a: { realign: direct } }"), [true, true, true]);
         let all = "{ a: { realign: workspace }, b: { realign: workspace }, d: { realign: \
                    workspace } }";
         assert_eq!(asked(all), [false; 3]);
@@ -304,11 +304,11 @@ mod tests {
 
     #[test]
     fn of_batches_each_is_copied() {
-        let text = "kernel: bmm\nname: bmm_t\narch: sm_90a\noperands:\n  a: { dtype: bf16, layout: \
-                    '(g,m,k):(sga,lda,1)' }\n  b: { dtype: bf16, layout: '(g,n,k):(sgb,ldb,1)' }\n  \
-                    d: { dtype: bf16, layout: '(g,m,n):(sgd,ldd,1)' }\ncompute: d[g,m,n] = sum[k] \
-                    a[g,m,k] * b[g,n,k]\ncta_tile: { m: 128, n: 128, k: 64 }\ncopy: { a: { realign: \
-                    workspace } }\n";
+        let text = "kernel: bmm\nname: bmm_t\narch: sm_90a\noperands:\n  a: { dtype: bf16, \
+                    layout: '(g,m,k):(sga,lda,1)' }\n  b: { dtype: bf16, layout: \
+                    '(g,n,k):(sgb,ldb,1)' }\n  d: { dtype: bf16, layout: '(g,m,n):(sgd,ldd,1)' \
+                    }\ncompute: d[g,m,n] = sum[k] a[g,m,k] * b[g,n,k]\ncta_tile: { m: 128, n: \
+                    128, k: 64 }\ncopy: { a: { realign: workspace } }\n";
         let plan = plan(&spec::parse("-", text).unwrap().points[0]).unwrap();
         let a = plan.operand("a").unwrap();
         let rows = "ceil_div(k, 64) * 64";

@@ -61,7 +61,8 @@ impl Kernel {
     }
 
     /// Whether an operand is a factor that tensor cores alone multiply, so that there is a kernel
-    /// for rows of whole 16 bytes and for no other strides: one of 8 bits, or tf32.
+    /// for rows of whole 16 bytes, its own or those of a copy, and for no other strides: one of 8
+    /// bits, or tf32.
     pub fn is_of_tensor_cores(&self, operand: &Operand) -> bool {
         let Some(Form::Contraction(found)) = self.form() else {
             return false;

@@ -137,7 +137,11 @@ fn why_none(kernel: &Kernel) -> Option<String> {
     let operands = || kernel.semantics.operands.iter();
     if let Some(factor) = operands().find(|operand| kernel.is_of_tensor_cores(operand)) {
         let dtype = factor.dtype;
-        return Some(format!("factors of {dtype} have kernels for no other rows"));
+        let name = &factor.name;
+        return Some(format!(
+            "factors of {dtype} have kernels for other rows by copies alone, `copy: {{ {name}: {{ \
+             realign: workspace }} }}`"
+        ));
     }
     let pairs = operands().find(|operand| operand.dtype.per_byte() > 1)?;
     let (name, dtype) = (&pairs.name, pairs.dtype);
@@ -158,7 +162,7 @@ fn lacks(kernel: &Kernel, devices: &[Capability]) -> Vec<String> {
     if let Some(device) = missed.min_by_key(|device| device.min_sm) {
         lacks.push(format!("does not run on sm_{}", device.min_sm));
     }
-    if kernel.has_tensor_maps() {
+    if kernel.maps_operands() {
         lacks.push("has tensor maps, which take rows of whole 16 bytes".to_owned());
     }
     let picky = kernel

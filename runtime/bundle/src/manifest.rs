@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::abi::{LaunchAbi, Scalar, Workspace};
+use crate::abi::{LaunchAbi, ParamValue, Scalar, Workspace};
 use crate::certificate::Certificate;
 use crate::code::{Capability, CubinFile, PtxFile, Resources, Route};
 use crate::computed::{AccumulationWord, Computed};
@@ -356,5 +356,15 @@ impl Kernel {
     /// Whether one of its launches passes a tensor map.
     pub fn has_tensor_maps(&self) -> bool {
         self.launches.iter().any(LaunchAbi::has_tensor_maps)
+    }
+
+    /// Whether one of its launches passes a tensor map of an operand as the caller has it, not of a
+    /// copy.
+    pub fn maps_operands(&self) -> bool {
+        let mut params = self.launches.iter().flat_map(|launch| &launch.params);
+        params.any(|param| match &param.value {
+            ParamValue::TensorMap(map) => map.in_workspace.is_none(),
+            _ => false,
+        })
     }
 }

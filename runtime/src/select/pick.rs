@@ -4,7 +4,8 @@
 //! The order is that of how special kernels are, by these rules, the first one deciding first:
 //!
 //! 1. Plain kernels, which take every layout and alignment, come last. A kernel is *plain* when it
-//!    assumes nothing and has no tensor maps, which take aligned rows alone.
+//!    assumes nothing, has no tensor maps, which take aligned rows alone, and copies no operand
+//!    first.
 //! 2. Kernels with more strides that are constants come first: elements that may lie anywhere are
 //!    moved one by one.
 //! 3. Of kernels that fold, those that hold the shortest rows: longer tiles are empty for the most
@@ -431,7 +432,8 @@ pub(crate) fn after(kernel: &Kernel, taken: Option<&Kernel>) -> &'static str {
 }
 
 fn is_plain(kernel: &Kernel) -> bool {
-    kernel.assumptions.is_empty() && !kernel.has_tensor_maps()
+    let has_copies = kernel.launches.len() > 1;
+    kernel.assumptions.is_empty() && !kernel.has_tensor_maps() && !has_copies
 }
 
 /// The operands that do not lie as a kernel needs them.

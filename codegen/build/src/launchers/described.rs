@@ -37,7 +37,7 @@ fn assumptions(kernels: &[&Kernel]) -> Vec<String> {
         let mut assumed: Vec<String> = assumed
             .map(|one| format!("`{}` ({})", one.text(), escaped(one.reason())))
             .collect();
-        if kernel.has_tensor_maps() {
+        if kernel.maps_operands() {
             assumed.push("rows of whole 16 bytes (tensor maps)".to_owned());
         }
         groups.entry(assumed).or_default().push(&kernel.id);

@@ -2,9 +2,9 @@
 //!
 //! In: two paths of one kind. Out: of bundles, for each kernel that is another one what of its
 //! entry moved (launch, resources, assumptions, what its certificate predicts), how many lines of
-//! PTX each tile operation has, what measured tables choose, and who signed; of locks, what made the kernels
-//! differ; of specs, the decisions of their plans. The verdict is negative where anything moved, as
-//! `diff` has it.
+//! PTX each tile operation has, what measured tables choose, and who signed; of locks, what made
+//! the kernels differ; of specs, the decisions of their plans. The verdict is negative where
+//! anything moved, as `diff` has it.
 
 mod entry;
 mod kernels;

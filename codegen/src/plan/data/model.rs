@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use tilewright_bundle::Expr;
 use tilewright_layout::TiledMma;
 
 use crate::arch::Arch;
@@ -15,7 +16,6 @@ use crate::plan::data::choices::Choice;
 use crate::plan::data::combining::Combining;
 use crate::plan::data::folds::FoldPlan;
 use crate::plan::data::moves::{BoxCopy, Hop, Rows, SmemTile, Step};
-use crate::plan::data::realigned::Realigned;
 use crate::plan::data::values::{Does, Flow, Node};
 use crate::plan::data::warp_roles::Roles;
 use crate::plan::work_tiles::{COLUMNS, Work};
@@ -35,6 +35,27 @@ pub struct MmaPlan {
     /// Groups of products that a step is made in, one after another along m, with the accumulators
     /// of the group before: more than one where a step is done with them when it ends.
     pub waves: u32,
+}
+
+/// An operand that is copied, and where the copy lies.
+#[derive(Clone, Debug)]
+pub struct Realigned {
+    /// The operand as the launch has it.
+    pub operand: Operand,
+    /// Where the copy begins in the workspace, in bytes, a multiple of
+    /// [`ROW_BYTES`](super::realigned::ROW_BYTES).
+    pub at: Expr,
+    /// Bytes of the copy, a multiple of that as well.
+    pub bytes: Expr,
+    /// The kernel that copies it, of one input and one output.
+    pub copy: Box<Plan>,
+}
+
+impl Realigned {
+    /// Whether it is copied behind the kernel, as outputs are.
+    pub fn is_behind(&self) -> bool {
+        self.operand.is_written()
+    }
 }
 
 /// Every decision about one kernel.

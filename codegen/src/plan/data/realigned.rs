@@ -5,7 +5,7 @@
 use tilewright_bundle::Expr;
 
 use crate::plan::data::assumptions::Assumption;
-use crate::plan::data::model::Plan;
+use crate::plan::data::model::{Plan, Realigned};
 use crate::spec::keys::model::{Axis, Operand, Stride};
 
 /// What rows of a copy and its start are multiples of, in bytes: lines of the second-level cache,
@@ -14,26 +14,6 @@ pub const ROW_BYTES: i64 = 128;
 
 /// What a copy is called behind the operand's name, and what its strides are behind that.
 pub const COPY: &str = "_copy";
-
-/// An operand that is copied, and where the copy lies.
-#[derive(Clone, Debug)]
-pub struct Realigned {
-    /// The operand as the launch has it.
-    pub operand: Operand,
-    /// Where the copy begins in the workspace, in bytes, a multiple of [`ROW_BYTES`].
-    pub at: Expr,
-    /// Bytes of the copy, a multiple of [`ROW_BYTES`].
-    pub bytes: Expr,
-    /// The kernel that copies it, of one input and one output.
-    pub copy: Box<Plan>,
-}
-
-impl Realigned {
-    /// Whether it is copied behind the kernel, as outputs are.
-    pub fn is_behind(&self) -> bool {
-        self.operand.is_written()
-    }
-}
 
 impl Plan {
     /// The copy of an operand that the kernel has in place of it.

@@ -219,7 +219,7 @@ words! {
     /// Whether a kernel reads or writes an operand where it lies.
     Realign: "realign", "way of an operand" {
         /// Where it lies.
-        InPlace = word("no");
+        Direct = word("direct");
         /// In the workspace, in rows of whole 128 bytes: a launch before the kernel's own copies an
         /// input there, one behind it brings an output to its place. Any stride and any address do
         /// then, for the time that the copy takes.

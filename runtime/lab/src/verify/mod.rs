@@ -107,8 +107,8 @@ use tilewright_runtime::cuda::BlasLt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Inputs {
     /// Integers in one problem, normals in the next; of a kernel that folds by order some rows of
-    /// every eighth problem end with the answer, and where it is no product some of every fourth have
-    /// NaN or an infinity.
+    /// every eighth problem end with the answer, and where it is no product some of every fourth
+    /// have NaN or an infinity.
     #[default]
     Mixed,
     /// Every kind of random numbers in turn.

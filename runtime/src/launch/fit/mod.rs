@@ -192,8 +192,7 @@ fn by_rows(kernel: &Kernel, operand: &Operand, refusal: Refusal) -> Refusal {
             ..
         } if kernel.is_of_tensor_cores(operand) => Refusal::Layout {
             way_out: format!(
-                ": give a copy in that order, with rows of whole 16 bytes: products of {} have \
-                 kernels for no other",
+                ": give a copy in that order: products of {} have kernels for no other",
                 operand.dtype
             ),
             operand: name,

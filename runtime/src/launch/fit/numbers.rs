@@ -125,8 +125,8 @@ impl Launch {
         self.workspace_bytes.max(zeros).max(1)
     }
 
-    /// Writes every tensor map of operands into the parameter blocks with a backend's encoder; those
-    /// in the workspace follow when its address is known.
+    /// Writes every tensor map of operands into the parameter blocks with a backend's encoder;
+    /// those in the workspace follow when its address is known.
     ///
     /// # Errors
     /// The maps that the encoder refuses.

@@ -1,7 +1,7 @@
 //! What to do where an assumption of a kernel does not hold: another number, or another kernel.
 
 use tilewright_bundle::{
-    Assumption, Condition, Env, Expr, Kernel, Name, NameKind, Operand, ParamValue,
+    Assumption, Condition, Env, Expr, Kernel, Name, NameKind, Operand, ParamValue, Role,
 };
 use tilewright_formula::form::Form;
 
@@ -79,13 +79,16 @@ fn padded(kernel: &Kernel, expr: &Condition, env: &Env) -> Option<String> {
         let pads = pads.flatten().or_else(next)?;
         let pads = pads.iter().map(|(name, to)| format!("{name} to {to}"));
         let pads = pads.collect::<Vec<_>>().join(" and with it ");
+        if let Some(first) = operand.and_then(|operand| copied_first(kernel, operand)) {
+            return Some(format!(
+                "pad {pads}, or build a kernel of a spec with {first}"
+            ));
+        }
         let any = operand.filter(|operand| !kernel.is_of_tensor_cores(operand));
         let any = any.and_then(|operand| {
             let layout = any_strides(kernel, operand)?;
             let alike = lies_over(kernel, operand);
-            let mut params = kernel.launches.iter().flat_map(|launch| &launch.params);
-            let by_maps = params.any(|one| matches!(one.value, ParamValue::TensorMap(_)));
-            let threads = match by_maps && is_factor(kernel, operand) {
+            let threads = match kernel.has_tensor_maps() && is_factor(kernel, operand) {
                 true => {
                     ", which threads copy and multiply, without tensor cores: leave `cluster` and \
                      `pipeline` out there, and take a smaller `cta_tile`, such as (64,64,16)"
@@ -351,6 +354,33 @@ fn multiple(kernel: &Kernel, name: Name) -> i64 {
     let text = kernel.names.text(name);
     let of_name = assumed.filter(|(known, _)| *known == text);
     of_name.map(|(_, multiple)| multiple).max().unwrap_or(1)
+}
+
+/// The key by which a product copies an operand first, into rows that its tensor maps take: of
+/// matrices, one or a batch of them, whose elements are bytes and not combined with others.
+fn copied_first(kernel: &Kernel, operand: &Operand) -> Option<String> {
+    let is_product = matches!(kernel.form(), Some(Form::Contraction(_)));
+    let layout = &operand.layout;
+    let is_free = |extent: &Expr| extent.constant_value().is_none();
+    let is_one = |stride: &Expr| stride.constant_value() == Some(1);
+    let mut operands = kernel.semantics.operands.iter();
+    let is_over =
+        operand.over.is_some() || operands.any(|o| o.over.as_ref() == Some(&operand.name));
+    let has_rows = match layout.rank() {
+        2 => true,
+        3 => layout.shape.iter().all(is_free),
+        _ => false,
+    };
+    let does = is_product
+        && kernel.has_tensor_maps()
+        && operand.role != Role::InOut
+        && operand.packed.is_none()
+        && operand.dtype.per_byte() == 1
+        && !is_over
+        && has_rows
+        && layout.stride.iter().any(is_one);
+    let name = &operand.name;
+    does.then(|| format!("`copy: {{ {name}: {{ realign: workspace }} }}`, which copies it first"))
 }
 
 /// The layout of an operand with any strides: a name of its own for each that is 1.

@@ -40,6 +40,10 @@ const NOT_COUNTED: [(&str, &[&str]); 6] = [
         "products of few rows and of random sizes, of candidates in part (a page of their own)",
         &["2026-11-27-few-rows-rows"],
     ),
+    (
+        "products whose strides no tensor map takes (a page of their own)",
+        &["2026-11-28-any-strides-rows"],
+    ),
 ];
 
 /// The peer of most rows.

@@ -162,7 +162,9 @@ const NEEDS: &[Need] = &[
         instead: "pipeline.schedule multistage",
         when: |plan| {
             let adds = plan.in_order().next().is_some();
-            let alone = |roles: &Roles| roles.takes_turns() || plan.work.cuts_tiles() || adds;
+            // Parts of a cluster meet as it does.
+            let hands_on = plan.work.spans().is_some();
+            let alone = |roles: &Roles| roles.takes_turns() || hands_on || adds;
             with(plan, |roles| roles.store.is_some() || alone(roles))
         },
         facts: &[SyncFacts::of(Act::Meet, Scope::Warps)],

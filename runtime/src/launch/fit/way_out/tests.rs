@@ -1,8 +1,10 @@
 //! Ways out that work when they are followed.
 #![allow(clippy::unwrap_used)]
 
-use tilewright_bundle::{Assumption, DType, Kernel, Operand, OperandLayout, Role};
-use tilewright_fixture::gemm_kernel;
+use tilewright_bundle::{
+    Assumption, DType, Kernel, Operand, OperandLayout, Param, ParamValue, Role, TensorMapAbi,
+};
+use tilewright_fixture::{gemm_kernel, picky_gemm};
 
 use crate::error::Refusal;
 use crate::launch::fit::{fit, stride_multiples};
@@ -117,6 +119,29 @@ fn all_operands_of_an_extent_are_named() {
     let both = "name the strides of `a` and `b` in the spec, `(m,k):(lda,1)` and \
                 `(n,k):(ldb,1)`, and pad these to 64, or build";
     assert!(told.contains(both), "{told}");
+}
+
+#[test]
+fn products_by_tensor_maps_have_copies_for_other_strides() {
+    let mut kernel = picky_gemm("gemm_f32@x-1");
+    let problem = Problem::new(4, 5, 60).row_major("a", 61);
+    let problem = problem.row_major("b", 64).row_major("d", 5);
+    kernel.resolve().unwrap();
+    assert!(first_refusal(&kernel, &problem).contains("of a spec with any strides"));
+    let map = TensorMapAbi::new(
+        "a",
+        DType::F32,
+        ["k".parse().unwrap(), "m".parse().unwrap()],
+        ["lda".parse().unwrap()],
+        [32, 8],
+    );
+    let params = Param::pack([("a_map", ParamValue::TensorMap(map))]);
+    kernel.launches[0].params = params;
+    kernel.resolve().unwrap();
+    let told = first_refusal(&kernel, &problem);
+    let copied = "pad lda to 64, or build a kernel of a spec with `copy: { a: { realign: workspace \
+                  } }`, which copies it first";
+    assert!(told.contains(copied), "{told}");
 }
 
 /// A stride that is refused is no reason to leave an assumption for later.

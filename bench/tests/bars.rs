@@ -9,7 +9,7 @@ use std::path::Path;
 use tilewright_bench::bars::{markdown, plot, shipped};
 
 /// Files of rows that do not count, with the reason why; all others of the folder do.
-const NOT_COUNTED: [(&str, &[&str]); 6] = [
+const NOT_COUNTED: [(&str, &[&str]); 7] = [
     (
         "how far results are from f64, without times",
         &["2026-11-22-bounds"],

@@ -68,6 +68,11 @@ fn misfit(spec: &Spec, operand: &Operand) -> Option<String> {
         return Some("operands of products alone are copied: leave it out".to_owned());
     }
     let formula = &spec.problem.compute.formula;
+    if let Some(taken) = taken(spec, operand) {
+        return Some(format!(
+            "{taken} is a name that the copy of operand {name} has: give that another name"
+        ));
+    }
     let at = formula.signature.operand(name);
     let is_added = at.is_some_and(|at| formula.role(at) == Role::Combined);
     let mut others = spec.problem.operands.iter();
@@ -90,6 +95,20 @@ fn misfit(spec: &Spec, operand: &Operand) -> Option<String> {
         return None;
     };
     Some(format!("operand {name} {why}: leave it out"))
+}
+
+/// A name of the spec that is one of those of an operand's copy, or begins as they do.
+fn taken<'s>(spec: &'s Spec, operand: &Operand) -> Option<&'s str> {
+    let copy = format!("{}{COPY}", operand.name);
+    let operands = &spec.problem.operands;
+    let axes = operands.iter().flat_map(Operand::all_axes);
+    let strides = axes.filter_map(|axis| axis.stride.name());
+    let formula = &spec.problem.compute.formula;
+    let modes = formula.modes.iter().map(|mode| mode.name.as_str());
+    let scalars = formula.signature.scalars.iter();
+    let all = operands.iter().map(|one| one.name.as_str());
+    let mut all = (all.chain(strides).chain(modes)).chain(scalars.map(|one| one.name.as_str()));
+    all.find(|name| name.starts_with(&copy))
 }
 
 /// The axes of an operand from the one of stride 1 outwards.

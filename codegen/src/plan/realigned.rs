@@ -9,7 +9,7 @@ use tilewright_formula::Role;
 
 use crate::error::{Error, Result, Violation};
 use crate::plan::data::model::{Plan, Realigned};
-use crate::plan::data::realigned::{COPY, ROW_BYTES};
+use crate::plan::data::realigned::{COPY, ROW_BYTES, row_elems};
 use crate::spec;
 use crate::spec::keys::model::{
     Auto, Axis, Computes, FormKind, Operand, Point, Realign, Spec, Stride,
@@ -129,7 +129,7 @@ fn extent(computes: &Computes, mode: &str) -> Expr {
 
 /// An operand as its copy lies: rows of whole lines, one behind another.
 fn lying_in_rows(computes: &Computes, operand: &Operand) -> Operand {
-    let unit = (ROW_BYTES / i64::from(operand.dtype.bytes())).max(1);
+    let unit = row_elems(operand);
     let mut step: Option<Expr> = None;
     let mut strides = Vec::new();
     for axis in outwards(operand) {
@@ -189,7 +189,7 @@ pub(super) fn joined(
 
 /// Bytes of a copy.
 fn bytes(computes: &Computes, operand: &Operand) -> Expr {
-    let unit = (ROW_BYTES / i64::from(operand.dtype.bytes())).max(1);
+    let unit = row_elems(operand);
     let mut all = outwards(operand)
         .into_iter()
         .map(|axis| extent(computes, &axis.mode));

@@ -208,7 +208,7 @@ pub enum ParamValue {
     Workspace,
     /// The same, so many bytes behind its start.
     InWorkspace {
-        /// Where, in bytes: what lies there is aligned to.
+        /// How many.
         at: Expr,
     },
     /// A tensor map of an operand, made at launch: a `.param .align 64 .b8 name[128]` of the PTX.

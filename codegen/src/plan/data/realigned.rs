@@ -50,8 +50,7 @@ impl Plan {
                 stride, multiple, ..
             } => copies.any(|operand| {
                 let is_it = |axis: &Axis| axis.stride.name() == Some(stride);
-                let unit = ROW_BYTES / i64::from(operand.dtype.bytes()).max(1);
-                operand.all_axes().any(is_it) && unit % multiple == 0
+                operand.all_axes().any(is_it) && row_elems(operand) % multiple == 0
             }),
             Assumption::PointerAlignment { operand, bytes, .. } => {
                 copies.any(|one| one.name == *operand) && ROW_BYTES % i64::from(*bytes) == 0
@@ -59,6 +58,11 @@ impl Plan {
             _ => false,
         }
     }
+}
+
+/// Elements that rows of an operand's copy are a multiple of.
+pub(in crate::plan) fn row_elems(operand: &Operand) -> i64 {
+    (ROW_BYTES / i64::from(operand.dtype.bytes()).max(1)).max(1)
 }
 
 /// Whether an operand is a copy, or lies as one does.

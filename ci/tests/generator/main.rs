@@ -16,6 +16,7 @@ mod assembled;
 mod stages;
 mod synchronized;
 mod refused_plans;
+mod realigned;
 mod ordinary_tiles;
 mod emulated;
 mod captured;

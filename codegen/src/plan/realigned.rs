@@ -37,15 +37,9 @@ pub(super) fn split(point: &Point) -> Result<Option<(Point, Vec<Operand>)>> {
     if asked.is_empty() {
         return Ok(None);
     }
-    let refused = asked.iter().filter_map(|operand| {
-        let why = misfit(spec, operand)?;
-        let key = format!("copy.{}.realign", operand.name);
-        Some(Violation {
-            keys: vec![key.clone()],
-            ..Violation::new("realign", format!("{key} workspace: {why}"))
-        })
-    });
-    let refused: Vec<Violation> = refused.collect();
+    let refused: Vec<Violation> = (asked.iter())
+        .filter_map(|operand| refusal(spec, operand))
+        .collect();
     if !refused.is_empty() {
         return Err(Error::plan(&point.id, refused));
     }
@@ -61,6 +55,26 @@ pub(super) fn split(point: &Point) -> Result<Option<(Point, Vec<Operand>)>> {
     Ok(Some((aligned, asked)))
 }
 
+/// What is wrong with the copy of an operand, and where.
+fn refusal(spec: &Spec, operand: &Operand) -> Option<Violation> {
+    let key = format!("copy.{}.realign", operand.name);
+    let (why, also) = match misfit(spec, operand) {
+        Some(why) => (why, None),
+        None => {
+            let (name, at) = taken(spec, operand)?;
+            let why = format!(
+                "{name} is a name that the copy of operand {} has: give that another name",
+                operand.name
+            );
+            (why, Some(at))
+        }
+    };
+    Some(Violation {
+        keys: [key.clone()].into_iter().chain(also).collect(),
+        ..Violation::new("realign", format!("{key} workspace: {why}"))
+    })
+}
+
 /// Why an operand is not copied first, and what does.
 fn misfit(spec: &Spec, operand: &Operand) -> Option<String> {
     let name = &operand.name;
@@ -68,11 +82,6 @@ fn misfit(spec: &Spec, operand: &Operand) -> Option<String> {
         return Some("operands of products alone are copied: leave it out".to_owned());
     }
     let formula = &spec.problem.compute.formula;
-    if let Some(taken) = taken(spec, operand) {
-        return Some(format!(
-            "{taken} is a name that the copy of operand {name} has: give that another name"
-        ));
-    }
     let at = formula.signature.operand(name);
     let is_added = at.is_some_and(|at| formula.role(at) == Role::Combined);
     let mut others = spec.problem.operands.iter();
@@ -89,7 +98,7 @@ fn misfit(spec: &Spec, operand: &Operand) -> Option<String> {
         "is combined with what is there, which a copy does not bring"
     } else if is_over {
         "may lie where another operand does, which copies do not"
-    } else if operand.axes.len() != 2 || operand.contiguous_axis().is_none() {
+    } else if operand.all_axes().count() < 2 || operand.contiguous_axis().is_none() {
         "has no rows: of two axes one has stride 1 where it has"
     } else {
         return None;
@@ -97,26 +106,32 @@ fn misfit(spec: &Spec, operand: &Operand) -> Option<String> {
     Some(format!("operand {name} {why}: leave it out"))
 }
 
-/// A name of the spec that is one of those of an operand's copy, or begins as they do.
-fn taken<'s>(spec: &'s Spec, operand: &Operand) -> Option<&'s str> {
+/// A name of the spec that is one of those of an operand's copy, or begins as they do, and the key
+/// that it stands below.
+fn taken<'s>(spec: &'s Spec, operand: &Operand) -> Option<(&'s str, String)> {
     let copy = format!("{}{COPY}", operand.name);
-    let operands = &spec.problem.operands;
-    let axes = operands.iter().flat_map(Operand::all_axes);
-    let strides = axes.filter_map(|axis| axis.stride.name());
+    let of_operands = spec.problem.operands.iter().flat_map(|one| {
+        let strides = one.all_axes().filter_map(|axis| axis.stride.name());
+        let strides = strides.map(|name| (name, format!("operands.{}.layout", one.name)));
+        [(one.name.as_str(), format!("operands.{}", one.name))]
+            .into_iter()
+            .chain(strides)
+    });
     let formula = &spec.problem.compute.formula;
     let modes = formula.modes.iter().map(|mode| mode.name.as_str());
     let scalars = formula.signature.scalars.iter();
-    let all = operands.iter().map(|one| one.name.as_str());
-    let mut all = (all.chain(strides).chain(modes)).chain(scalars.map(|one| one.name.as_str()));
-    all.find(|name| name.starts_with(&copy))
+    let of_formula = modes.chain(scalars.map(|one| one.name.as_str()));
+    let mut all = of_operands.chain(of_formula.map(|name| (name, "compute".to_owned())));
+    all.find(|(name, _)| name.starts_with(&copy))
 }
 
 /// The axes of an operand from the one of stride 1 outwards.
 fn outwards(operand: &Operand) -> Vec<&Axis> {
-    let contiguous = operand.contiguous_axis().unwrap_or_default();
-    let [inner, rows] = [contiguous, 1 - contiguous].map(|at| operand.axis(at));
-    let apart = operand.axes_apart();
-    [inner, rows].into_iter().chain(apart).collect()
+    let contiguous = operand.contiguous_axis();
+    let is_inner = |(at, _): &(usize, &Axis)| Some(*at) == contiguous;
+    let (mut axes, rows): (Vec<_>, Vec<_>) = operand.sized_axes().enumerate().partition(is_inner);
+    axes.extend(rows);
+    axes.into_iter().map(|(_, axis)| axis).collect()
 }
 
 /// Names of modes are names of extents, but for constants.
@@ -172,17 +187,14 @@ pub(super) fn joined(
         let mut copy = plan(&point(&own, &operand)?)?;
         copy.id = format!("{}, copy of {}", own.id, operand.name);
         copy.entry = format!("{}_{}", own.entry, operand.name);
-        let bytes = bytes(&own.computes, &operand);
-        let next = match at.constant_value() {
-            Some(0) => bytes.clone(),
-            _ => at.clone() + bytes.clone(),
-        };
-        own.copies.push(Realigned {
+        let made = Realigned {
+            bytes: bytes(&own.computes, &operand),
             operand,
-            at: std::mem::replace(&mut at, next),
-            bytes,
+            at,
             copy: Box::new(copy),
-        });
+        };
+        at = made.end();
+        own.copies.push(made);
     }
     Ok(own)
 }

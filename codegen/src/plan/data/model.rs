@@ -52,6 +52,14 @@ pub struct Realigned {
 }
 
 impl Realigned {
+    /// Bytes of scratch memory up to the end of the copy.
+    pub(in crate::plan) fn end(&self) -> Expr {
+        match self.at.constant_value() {
+            Some(0) => self.bytes.clone(),
+            _ => self.at.clone() + self.bytes.clone(),
+        }
+    }
+
     /// Whether it is copied behind the kernel, as outputs are.
     pub fn is_behind(&self) -> bool {
         self.operand.is_written()

@@ -29,6 +29,17 @@ pub enum Hop {
 }
 
 impl Hop {
+    /// All of them.
+    pub(in crate::plan) const ALL: [Self; 7] = [
+        Self::G2s,
+        Self::S2r,
+        Self::R2s,
+        Self::G2r,
+        Self::G2rLast,
+        Self::R2g,
+        Self::S2g,
+    ];
+
     /// The key used in specs: `g2s`.
     pub fn name(self) -> &'static str {
         match self {

@@ -31,8 +31,7 @@ impl Plan {
     /// Bytes of scratch memory, those of copies among them.
     pub fn all_workspace(&self) -> Expr {
         match self.copies.last() {
-            Some(last) if last.at.constant_value() == Some(0) => last.bytes.clone(),
-            Some(last) => last.at.clone() + last.bytes.clone(),
+            Some(last) => last.end(),
             None => self.workspace().unwrap_or_else(|| 0.into()),
         }
     }

@@ -219,7 +219,7 @@ fn way_out(chooser: &Chooser<'_>, otherwise: &'static str) -> &'static str {
 /// The operand and the hop that a key of `copy` is of; none of one that says where it lies.
 fn hop_of(key: &str) -> Option<(&str, &str)> {
     let way = key.strip_prefix("copy.")?.split_once('.');
-    way.filter(|(_, hop)| *hop != "realign")
+    way.filter(|(_, hop)| Hop::ALL.iter().any(|one| one.name() == *hop))
 }
 
 /// Notes hops that the spec speaks of and that no operand makes.

@@ -332,3 +332,36 @@ fn maps_are_left_to_the_backend_in_whole() {
         "the tensor map d_map cannot be made: no"
     );
 }
+
+#[test]
+fn maps_of_the_workspace_end_inside_it() {
+    let device = strict(4);
+    let problem = Problem::new(5, 13, 1).row_major("s", 16).row_major("d", 24);
+    let refused = |bytes: i64, at: i64| {
+        let mut kernel = resolved(tma_copy("copy_tma@x-1", TensorSwizzle::Bytes64));
+        kernel.workspace.bytes = bytes.into();
+        let mut params = kernel.launches[0].params.iter_mut();
+        let map = params.find_map(|param| match &mut param.value {
+            tilewright_bundle::ParamValue::TensorMap(map) if map.operand == "s" => Some(map),
+            _ => None,
+        });
+        map.unwrap().in_workspace = Some(at.into());
+        let fitted = fit(&kernel, &problem, device.info()).unwrap();
+        let views = [("s", 0x1000), ("d", 0x2010)].map(|(operand, address)| View {
+            operand,
+            address,
+            bytes: 4096,
+        });
+        let refusals = prepare(&kernel, &fitted, device.info(), &views).err();
+        let refusals = refusals.unwrap_or_default();
+        Vec::from_iter(refusals.iter().map(Refusal::to_string))
+    };
+    // Four steps of 32 bytes and a row of 13 elements, of two bytes each.
+    assert_eq!(refused(154, 0), [""; 0]);
+    assert_eq!(refused(154 + 128, 128), [""; 0]);
+    let beyond = |end: i64, bytes: i64| {
+        format!("parameter s_map, end in the workspace is {end}; 0 to {bytes} is allowed")
+    };
+    assert_eq!(refused(153, 0), [beyond(154, 153)]);
+    assert_eq!(refused(154, 128), [beyond(154 + 128, 154)]);
+}

@@ -1,8 +1,8 @@
 //! Whether the memory given for a launch is large, aligned and separate enough.
 
-use tilewright_bundle::{Assumption, Expr, Kernel, Operand, Param, ParamValue};
+use tilewright_bundle::{Assumption, Expr, Kernel, LaunchAbi, Operand, Param, ParamValue};
 
-use super::{Fit, View};
+use super::{Fit, LaunchPart, View};
 use crate::error::Refusal;
 use crate::launch::layout::{Extents, Placed, Sharing, sharing};
 use crate::launch::reorder::operand_bytes;
@@ -117,6 +117,32 @@ pub(super) fn check_maps(maps: &[PlacedMap], views: &[View<'_>], refusals: &mut 
                     has: view.bytes,
                 });
             }
+        }
+    }
+}
+
+/// Checks that nothing that a launch passes of the workspace, of this many bytes, lies beyond it:
+/// places begin inside it, and tensor maps end there.
+pub(super) fn check_workspace(
+    abi: &LaunchAbi,
+    part: &LaunchPart,
+    bytes: u64,
+    refusals: &mut Vec<Refusal>,
+) {
+    let mapped = part.tensor_maps.iter().filter(|one| one.in_workspace);
+    let mapped = mapped.map(|one| {
+        let span = span_bytes(&one.map).unwrap_or(u64::MAX);
+        (one.at, one.map.base.saturating_add(span))
+    });
+    for (at, end) in part.in_workspace.iter().copied().chain(mapped) {
+        let name = |param: &&Param| usize::try_from(param.offset) == Ok(at);
+        if let Some(param) = abi.params.iter().find(name).filter(|_| end > bytes) {
+            refusals.push(Refusal::Range {
+                what: format!("parameter {}, end in the workspace", param.name),
+                value: i64::try_from(end).unwrap_or(i64::MAX),
+                least: 0,
+                most: i64::try_from(bytes).unwrap_or(i64::MAX),
+            });
         }
     }
 }

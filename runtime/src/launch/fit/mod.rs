@@ -405,6 +405,9 @@ pub fn prepare(
     let parts = kernel.launches.iter().enumerate();
     let parts = parts.map(|(at, abi)| part(kernel, at, abi, fit, device, views, &mut refusals));
     let parts: Vec<LaunchPart> = parts.collect();
+    for (abi, part) in kernel.launches.iter().zip(&parts) {
+        memory::check_workspace(abi, part, workspace_bytes, &mut refusals);
+    }
     if !refusals.is_empty() {
         return Err(refusals);
     }

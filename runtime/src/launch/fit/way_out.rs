@@ -356,31 +356,47 @@ fn multiple(kernel: &Kernel, name: Name) -> i64 {
     of_name.map(|(_, multiple)| multiple).max().unwrap_or(1)
 }
 
-/// The key by which a product copies an operand first, into rows that its tensor maps take: of
-/// matrices, one or a batch of them, whose elements are bytes and not combined with others.
+/// The key by which a product copies an operand first, into rows that its tensor maps take: what has
+/// them, without planes, and whose elements are bytes and not combined with others.
 fn copied_first(kernel: &Kernel, operand: &Operand) -> Option<String> {
     let is_product = matches!(kernel.form(), Some(Form::Contraction(_)));
     let layout = &operand.layout;
-    let is_free = |extent: &Expr| extent.constant_value().is_none();
     let is_one = |stride: &Expr| stride.constant_value() == Some(1);
     let mut operands = kernel.semantics.operands.iter();
     let is_over =
         operand.over.is_some() || operands.any(|o| o.over.as_ref() == Some(&operand.name));
-    let has_rows = match layout.rank() {
-        2 => true,
-        3 => layout.shape.iter().all(is_free),
-        _ => false,
-    };
     let does = is_product
         && kernel.has_tensor_maps()
         && operand.role != Role::InOut
         && operand.packed.is_none()
         && operand.dtype.per_byte() == 1
         && !is_over
-        && has_rows
+        && layout.rank() > 1
+        && !has_planes(kernel, operand)
         && layout.stride.iter().any(is_one);
     let name = &operand.name;
     does.then(|| format!("`copy: {{ {name}: {{ realign: workspace }} }}`, which copies it first"))
+}
+
+/// Whether an operand has the mode that tells several products apart: of a constant extent, as a
+/// mode of no result is.
+fn has_planes(kernel: &Kernel, operand: &Operand) -> bool {
+    let Some((Form::Contraction(found), formula)) = kernel.form().zip(kernel.formula()) else {
+        return false;
+    };
+    let written = kernel.semantics.operands.iter();
+    let written = written.filter(|one| one.role != Role::In);
+    let has = |operand: &Operand, mode: &str| {
+        let mut shape = operand.layout.shape.iter();
+        shape.any(|extent| extent.text() == mode)
+    };
+    let written: Vec<&Operand> = written.collect();
+    let columns = found.columns.iter();
+    let mut constant = columns.filter(|mode| formula.constant(**mode).is_some_and(|one| one > 1));
+    constant.any(|mode| {
+        let name = formula.modes.get(*mode).map_or("", |facts| &facts.name);
+        has(operand, name) && !written.iter().any(|one| has(one, name))
+    })
 }
 
 /// The layout of an operand with any strides: a name of its own for each that is 1.

@@ -222,6 +222,8 @@ pub(crate) enum Exec {
     Setp {
         compare: CompareFn,
         imm: u32,
+        /// Whether what is compared are integers.
+        whole: bool,
         combine: Combine,
         p: Option<u32>,
         q: Option<u32>,

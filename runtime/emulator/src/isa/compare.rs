@@ -157,6 +157,7 @@ pub(super) fn setp(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
     Ok(Exec::Setp {
         compare,
         imm,
+        whole: !ty.is_float(),
         combine,
         p,
         q,

@@ -355,6 +355,7 @@ pub(super) fn testp(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
     Ok(Exec::Setp {
         compare,
         imm: test | u32::from(ty == Ty::F64) << 8,
+        whole: false,
         combine: crate::inst::Combine::None,
         p: Some(d.pred_dst(0)?),
         q: None,

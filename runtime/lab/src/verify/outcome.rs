@@ -94,7 +94,8 @@ pub struct Summary {
     /// Kernels that were not verified, or not to the end, because it was to stop before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
-    /// Of kernels that the emulator ran all problems of, in order: lines that none executed.
+    /// Of kernels that the emulator ran all problems of, in order: lines that none executed, and
+    /// comparisons that none made equal.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unreached: Vec<Unreached>,
 }

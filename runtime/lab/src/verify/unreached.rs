@@ -1,4 +1,4 @@
-//! Lines of a kernel's PTX that no problem executed.
+//! Lines of a kernel's PTX that no problem executed, and comparisons whose sides none made equal.
 //!
 //! In: a kernel and the emulator. Out: the emulator as it notes what it executes, and which lines
 //! are left when all problems are done. What is wrong in those, no problem can have told.
@@ -8,7 +8,7 @@ use tilewright_bundle::{Assumption, Kernel, Name};
 use tilewright_emulator::{Module, Reached};
 use tilewright_runtime::{Device, Runtime};
 
-/// What no problem of a kernel executed.
+/// What no problem of a kernel executed or compared as equal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Unreached {
     /// The kernel's id.
@@ -19,6 +19,12 @@ pub struct Unreached {
     pub lines: usize,
     /// How many lines have instructions.
     pub of: usize,
+    /// Lines that compare integers which no problem made equal: what is wrong for equal ones alone,
+    /// such as `setp.le` in the place of `setp.lt`, none told.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unequal: Vec<u32>,
+    /// How many lines compared integers.
+    pub compared: usize,
     /// What the kernel assumes of extents: lines for others than those no problem can reach.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub assumed: Vec<String>,
@@ -66,7 +72,17 @@ impl Noted {
         let pieces = pieces.filter(|piece| piece.first().is_some_and(is_left));
         let pieces: Vec<&[u32]> = pieces.collect();
         let ends = |piece: &&[u32]| Some([*piece.first()?, *piece.last()?]);
-        (!pieces.is_empty()).then(|| Unreached {
+        let compared = self
+            .lines
+            .iter()
+            .filter_map(|line| Some((*line, self.reached.equal(*line)?)));
+        let compared: Vec<(u32, bool)> = compared.collect();
+        let unequal: Vec<u32> = (compared.iter().filter(|(_, equal)| !equal))
+            .map(|(line, _)| *line)
+            .collect();
+        (!pieces.is_empty() || !unequal.is_empty()).then(|| Unreached {
+            unequal,
+            compared: compared.len(),
             kernel: kernel.id.clone(),
             ranges: pieces.iter().filter_map(ends).collect(),
             lines: pieces.iter().map(|piece| piece.len()).sum(),

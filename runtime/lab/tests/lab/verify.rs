@@ -58,11 +58,30 @@ fn lines_that_no_problem_executed_are_told() {
         panic!("{:?}", found.unreached)
     };
     assert_eq!((one.lines, &one.ranges[..]), (2, &[[first, first + 2]][..]));
-    assert!(
-        verified(kernel(), COPY, 3, Inputs::Mixed)
-            .unreached
-            .is_empty()
+    let all = verified(kernel(), COPY, 3, Inputs::Mixed);
+    assert!(all.unreached.iter().all(|one| one.lines == 0));
+}
+
+/// A limit that no problem comes to, beside one that all come to.
+#[test]
+fn comparisons_that_no_problem_made_equal_are_told() {
+    let end = COPY.rfind("ret;").unwrap();
+    let compared =
+        "setp.lt.s32 %right, %threads, 1000003;\nsetp.lt.s32 %right, %threads, %threads;\n";
+    let ptx = format!("{}{compared}{}", &COPY[..end], &COPY[end..]);
+    let far = ptx.lines().position(|line| line.contains("1000003"));
+    let far = far.unwrap() as u32 + 1;
+    let found = verified(copy_kernel("copy_f32@fixed-1"), &ptx, 3, Inputs::Mixed);
+    assert_eq!(failures(&found), [""; 0]);
+    let [one] = &found.unreached[..] else {
+        panic!("{:?}", found.unreached)
+    };
+    let is_told = |line: u32| one.unequal.contains(&line);
+    assert_eq!(
+        (one.lines, is_told(far), is_told(far + 1)),
+        (0, true, false)
     );
+    assert!(one.compared > 2, "{one:?}");
 }
 
 #[test]

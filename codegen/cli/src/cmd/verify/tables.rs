@@ -60,11 +60,33 @@ const LEFT: &str = "\
 what is wrong in those lines no problem tells: more of them may (--problems N, another --seed), or
 none that the kernel takes leads there, as where it assumes what they are not for";
 
+/// Comparisons that no problem made equal; none where all were.
+fn unequal(all: &[Unreached]) -> Option<String> {
+    let unequal: usize = all.iter().map(|one| one.unequal.len()).sum();
+    let compared: usize = all.iter().map(|one| one.compared).sum();
+    let kernels = all.iter().filter(|one| !one.unequal.is_empty()).count();
+    (unequal > 0).then(|| {
+        format!(
+            "\nin {}, {unequal} of {compared} comparisons of integers had equal sides in no \
+             problem: an end that is\noff by one, `lt` in the place of `le`, shows there alone \
+             (--problems N; --json has the lines)",
+            counted(kernels, "kernel")
+        )
+    })
+}
+
 /// Lines that no problem executed: in those nothing was verified.
 fn unreached(all: &[Unreached]) -> io::Result<()> {
-    if all.is_empty() {
-        return Ok(());
+    let told = unequal(all);
+    let all: Vec<&Unreached> = all.iter().filter(|one| one.lines > 0).collect();
+    if !all.is_empty() {
+        lines(&all)?;
     }
+    told.map_or(Ok(()), |told| terminal::print_line(&told))
+}
+
+/// A row for each kernel.
+fn lines(all: &[&Unreached]) -> io::Result<()> {
     let is_assuming = all.iter().take(KERNELS).any(|one| !one.assumed.is_empty());
     let mut head = vec!["executed by no problem", "lines", "of", "in the PTX"];
     head.extend(is_assuming.then_some("assumes"));

@@ -5,6 +5,7 @@ use crate::exec::state::{Flow, State, Warp};
 use crate::inst::{Combine, CompareFn, Exec, Lanes, Logic, PredSrc, Src};
 use crate::num::convert::Conversion;
 use crate::num::int::{logic3, sign_extend, truncate};
+use crate::reached::Reached;
 
 impl Warp {
     /// `lop3` with a predicate result.
@@ -92,6 +93,26 @@ impl Warp {
             self.pred(with, mask)
         };
         (join(combine, holds, with), join(combine, !holds, with))
+    }
+
+    /// Notes whether the sides of a comparison of integers of so many bits are equal.
+    #[inline(never)]
+    pub(crate) fn note_compared(
+        &self,
+        st: &State<'_>,
+        reached: &Reached,
+        (line, bits): (u32, u32),
+        src: &[Src; 2],
+        mask: u32,
+    ) {
+        let (mut a, mut b) = (NO_LANES, NO_LANES);
+        let undefined = self.peek(st, &src[0], mask, &mut a) | self.peek(st, &src[1], mask, &mut b);
+        let (a, b) = (self.operand(&src[0], &a), self.operand(&src[1], &b));
+        let known = mask & !undefined;
+        let mut sides = a.iter().zip(b).enumerate();
+        let equal =
+            sides.any(|(lane, (a, b))| known >> lane & 1 == 1 && truncate(a ^ b, bits) == 0);
+        reached.compare(line, equal);
     }
 
     #[inline]

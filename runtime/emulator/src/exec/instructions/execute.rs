@@ -49,6 +49,7 @@ impl Warp {
                 q,
                 src,
                 with,
+                ..
             } => {
                 let (yes, no) = self.compared(st, (*compare, *imm), *combine, src, with, mask);
                 self.write_pair(*p, *q, mask, yes, no);

@@ -3,7 +3,7 @@
 use crate::counters::InstClass;
 use crate::exec::state::{Flow, State, Status, Warp};
 use crate::finding::FindingId;
-use crate::inst::Inst;
+use crate::inst::{Exec, Inst};
 
 impl Warp {
     /// Evaluates the guard, counts, and executes.
@@ -25,6 +25,16 @@ impl Warp {
             && (mask != 0 || inst.class == InstClass::Control)
         {
             reached.note(inst.line);
+            if let Exec::Setp {
+                whole: true,
+                imm,
+                src,
+                ..
+            } = &inst.exec
+                && reached.equal(inst.line) != Some(true)
+            {
+                self.note_compared(st, reached, (inst.line, *imm), src, mask);
+            }
         }
         let flow = if mask == 0 {
             Flow::Next

@@ -74,6 +74,9 @@ const OWN: [&str; 2] = [
     "note: other problems are refused",
 ];
 
+/// What is told of functions that share a word: those of a build step have a struct each.
+const OF_WORDS: &str = "` is the word of ";
+
 /// What begins the report of what is legal in a spec and may not be meant.
 const DOUBT: &str = "warning[";
 
@@ -95,7 +98,7 @@ pub(crate) fn warnings(said: &str) -> Vec<String> {
                 found.push(line.to_owned());
                 in_report = true;
             }
-            None if begins(&NOTES) && !begins(&OWN) => {
+            None if begins(&NOTES) && !begins(&OWN) && !line.contains(OF_WORDS) => {
                 found.push(line.strip_prefix("note: ").unwrap_or(line).to_owned());
                 in_report = false;
             }
@@ -122,6 +125,7 @@ mod tests {
                     left out copy@a (smem-capacity): 5 stages\n\
                     note: no last resort for a, b: the nearest, a@1, assumes n % 4 == 0\n\
                     note: other problems are refused at run time; a spec\n\
+                    note: `map` is the word of 2 functions of the same types (a, b): a launch\n\
                     warning[repeated-term]: `eps` is summed along n too\n \
                     --> oops.yaml:5:35\n  |\n5 |   q[m] = …\n  = help: write\n\
                     note: without ptxas no kernel was judged\n";

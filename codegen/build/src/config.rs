@@ -291,9 +291,15 @@ impl Config {
             Some(lock) => Some(Lock::read(lock)?.check_hashes(lock, &self.files()?, &bundle)?),
             None => None,
         };
+        let unheld = (self.lock.is_none() && !self.specs.is_empty()).then(|| {
+            "the specs are not read: of a committed bundle its kernels are taken as they are, and \
+             Config::lock tells where the specs have moved on"
+                .to_owned()
+        });
+        let mut warnings = Vec::from_iter(unheld);
         if self.archs.is_empty() {
             bundle.save(path).map_err(Error::bundle(path))?;
-            return Ok((checked, Vec::new()));
+            return Ok((checked, warnings));
         }
         let devices = self.devices()?;
         let runs = |kernel: &Kernel| devices.iter().any(|sm| kernel.capability.allows(*sm));
@@ -301,8 +307,8 @@ impl Config {
         part.write(path).map_err(Error::bundle(path))?;
         let others = bundle.kernels().iter().filter(|kernel| !runs(kernel));
         let others = others.map(|kernel| (kernel.spec.as_str(), arch_name(kernel.capability)));
-        let told = left_out::line(others, &self.archs);
-        Ok((checked, told.into_iter().collect()))
+        warnings.extend(left_out::line(others, &self.archs));
+        Ok((checked, warnings))
     }
 
     /// Compute capabilities, times ten, of the architectures.

@@ -200,7 +200,13 @@ fn launcher(function: &Function<'_>) -> Result<String, Vec<String>> {
     for line in described::function(&function.kernels, &function.specs) {
         let _ = writeln!(out, "///{line}");
     }
-    let _ = writeln!(out, "#[allow(dead_code)]\n#[derive(Debug)]");
+    let is_snake = |field: &Field| !field.name.contains(|c: char| c.is_ascii_uppercase());
+    let allowed = match fields.iter().all(is_snake) {
+        true => "dead_code",
+        // As the spec names its operands.
+        false => "dead_code, non_snake_case",
+    };
+    let _ = writeln!(out, "#[allow({allowed})]\n#[derive(Debug)]");
     let _ = writeln!(out, "pub struct {name}<'a> {{");
     for field in &fields {
         let _ = writeln!(out, "    /// {}", field.doc);

@@ -102,6 +102,16 @@ impl Checked {
     }
 }
 
+/// The hash of a text, whatever ends its lines: a checkout on Windows writes others.
+fn hash_of(text: &[u8]) -> Sha256Hex {
+    let behind = text.iter().skip(1).chain(&[0]);
+    let kept = text
+        .iter()
+        .zip(behind)
+        .filter(|pair| *pair != (&b'\r', &b'\n'));
+    Sha256Hex::of(&kept.map(|(byte, _)| *byte).collect::<Vec<u8>>())
+}
+
 impl Lock {
     /// The lock of a bundle, to lie at `path`.
     pub fn of(path: &Path, inputs: Inputs, specs: &[SpecText<'_>], bundle: &Bundle) -> Lock {
@@ -109,7 +119,7 @@ impl Lock {
         let locked = specs.iter().map(|spec| LockedSpec {
             path: from_folder(&folder, spec.path),
             name: spec.name.to_owned(),
-            sha256: Sha256Hex::of(spec.text.as_bytes()),
+            sha256: hash_of(spec.text.as_bytes()),
             kernels: bundle
                 .of_spec(spec.name)
                 .map(|kernel| (kernel.id.clone(), kernel.content_hash.clone()))
@@ -249,7 +259,7 @@ impl Lock {
         let mut moved = Vec::new();
         for spec in &self.specs {
             let text = std::fs::read(folder.join(&spec.path));
-            match text.map(|text| Sha256Hex::of(&text)) {
+            match text.map(|text| hash_of(&text)) {
                 Ok(hash) if hash == spec.sha256 => {}
                 Ok(_) => moved.push(format!("{} ({}): its text moved", spec.path, spec.name)),
                 Err(error) => moved.push(format!("{} ({}): {error}", spec.path, spec.name)),

@@ -126,8 +126,9 @@ fn pieces(ranges: &[[u32; 2]]) -> String {
             false => format!("{first}-{last}"),
         });
     let mut text = text.collect::<Vec<_>>().join(", ");
-    if ranges.len() > PIECES {
-        text.push_str(", …");
+    match ranges.len().saturating_sub(PIECES) {
+        0 => {}
+        more => text.push_str(&format!(" and {more} more")),
     }
     text
 }

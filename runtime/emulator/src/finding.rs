@@ -133,6 +133,9 @@ finding_ids! {
     RaceGlobal = "race_global", Error,
         "Order the two by a release and an acquire of a scope that holds both, or let them touch \
          different bytes.";
+    /// A load through the read-only cache, `ld.global.nc`, of bytes that the launch has written.
+    ReadOnlyWritten = "read_only_written", Error,
+        "Load without `.nc`: the cache it goes through may hold what was there before.";
     /// A source that an asynchronous operation may still read is overwritten.
     BulkSourceOverwritten = "bulk_source_overwritten", Error,
         "Wait with `cp.async.bulk.wait_group.read`, or `wgmma.wait_group`, before the source is \

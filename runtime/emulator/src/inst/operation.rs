@@ -21,6 +21,8 @@ pub(crate) struct Order {
     pub(crate) acquire: bool,
     pub(crate) release: bool,
     pub(crate) scope: Scope,
+    /// Through the read-only cache.
+    pub(crate) constant: bool,
 }
 
 /// `lop3` with a predicate result.

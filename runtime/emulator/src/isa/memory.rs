@@ -137,6 +137,7 @@ pub(super) fn order(d: &Decoder<'_, '_>) -> Order {
         acquire: both || d.has("acquire"),
         release: both || d.has("release"),
         scope: d.choose(&scopes).unwrap_or_default(),
+        constant: d.has("nc"),
     }
 }
 

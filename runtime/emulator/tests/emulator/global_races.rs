@@ -44,6 +44,27 @@ fn gives(ids: &[&str], body: &str) {
 }
 
 #[test]
+fn the_read_only_cache_sees_no_store_of_the_launch() {
+    let through = |load: &str| format!("st.global.u32 [%rd2], %r2; {load} %r6, [%rd2];");
+    gives(&[], &through("ld.global.u32"));
+    gives(&["read_only_written"], &through("ld.global.nc.u32"));
+    // Ordered by a barrier of the CTA all the same; what is read first is what was there.
+    let other = "xor.b32 %r6, %r2, 1; mul.wide.u32 %rd4, %r6, 4; add.u64 %rd4, %rd4, %rd1;";
+    let behind = "st.global.u32 [%rd2], %r2; bar.sync 0;";
+    gives(&[], &format!("{other} {behind} ld.global.u32 %r6, [%rd4];"));
+    let stale = format!("{other} {behind} ld.global.nc.u32 %r6, [%rd4];");
+    gives(&["read_only_written"], &stale);
+    gives(
+        &[],
+        "ld.global.nc.u32 %r6, [%rd2]; st.global.u32 [%rd2], %r6;",
+    );
+    // What another CTA stored, ordered by a counter.
+    let counted = turnstile("", "atom.global.acq_rel.gpu.add.u32", "");
+    let counted = counted.replace("ld.global.u32 %r9", "ld.global.nc.u32 %r9");
+    gives(&["read_only_written"], &counted);
+}
+
+#[test]
 fn ctas_own_what_they_write() {
     gives(&[], "st.global.u32 [%rd2], %r2;");
     gives(&["race_global"], "st.global.u32 [%rd3], %r2;");

@@ -87,6 +87,7 @@ pub(crate) fn crossing(env: &Env<'_>, found: &Crossing) -> Finding {
         (id, _) => id.level(),
     };
     let what = match found.id {
+        FindingId::ReadOnlyWritten => "the read-only cache does not see what the launch stores",
         FindingId::AtomicScope => "its scope does not reach the other CTA",
         FindingId::MixedProxyAtomic => "an atomic and a reducing copy are not atomic to each other",
         _ => "nothing orders the two CTAs",

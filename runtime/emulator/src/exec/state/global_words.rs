@@ -30,6 +30,8 @@ pub(crate) struct Way {
     pub(crate) scope: Scope,
     /// Whether the values of its words are known.
     pub(crate) exact: bool,
+    /// Through the read-only cache, which does not see what the launch stores.
+    pub(crate) constant: bool,
 }
 
 impl Way {
@@ -259,17 +261,21 @@ impl GlobalWords {
         address: u64,
     ) -> Option<Crossing> {
         let (l, e) = (*self.who(later)?, *self.who(earlier)?);
+        let stale = kind == "raw" && l.way.constant && l.cluster != e.cluster;
         let ordered = |a: u32, b: u32| self.knows.get(&a).is_some_and(|known| known.contains(&b));
-        if l.cluster == e.cluster || ordered(l.cluster, e.cluster) || ordered(e.cluster, l.cluster)
-        {
-            return None;
-        }
-        let id = unordered(
-            &l.way,
-            &e.way,
-            same_value((later, &l), (earlier, &e), kind),
-            true,
-        )?;
+        let apart = l.cluster != e.cluster
+            && !ordered(l.cluster, e.cluster)
+            && !ordered(e.cluster, l.cluster);
+        let id = match apart {
+            true => unordered(
+                &l.way,
+                &e.way,
+                same_value((later, &l), (earlier, &e), kind),
+                true,
+            )?,
+            false if stale => FindingId::ReadOnlyWritten,
+            false => return None,
+        };
         Some(Crossing {
             id,
             kind,

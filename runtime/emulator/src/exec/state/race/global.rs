@@ -26,6 +26,7 @@ impl Touch {
             strong: order.strong,
             scope: order.scope,
             exact: writes,
+            constant: order.constant,
             ..Way::default()
         };
         Touch { reads, writes, way }
@@ -182,6 +183,11 @@ impl Race {
             other.agent == who.agent && known.lane == lane && !actor.asynchronous
         };
         for known in writers.iter().filter(|known| known.bytes & slot.bytes != 0) {
+            if let Some(other) = words.who(*known).filter(|_| touch.way.constant) {
+                let id = FindingId::ReadOnlyWritten;
+                self.global_conflict(id, "raw", (address, who, slot), (other, *known));
+                continue;
+            }
             let Some(other) = words.who(*known).filter(|other| !mine(other, known)) else {
                 continue;
             };

@@ -22,7 +22,7 @@ fn is_copied(point: &Point, operand: &str) -> bool {
     match plan::plan(&copied) {
         Ok(_) => true,
         Err(Error::Plan { violations, .. }) => {
-            let codes: Vec<&str> = violations.iter().map(|one| one.code.as_ref()).collect();
+            let codes: Vec<&str> = violations.iter().map(|one| one.code).collect();
             assert_eq!(codes, ["realign"], "{}: {operand}", point.id);
             false
         }

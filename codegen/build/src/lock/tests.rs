@@ -168,7 +168,7 @@ fn locks_give_way_to_locks_and_what_others_lock_stays() {
 
 #[test]
 fn a_text_is_the_same_whatever_ends_its_lines() {
-    let hash = |text: &str| super::hash_of(text.as_bytes());
+    let hash = |text: &str| hash_of(text.as_bytes());
     assert_eq!(hash("a: 1\r\nb: 2\r\n"), hash("a: 1\nb: 2\n"));
     assert_eq!(hash("a"), Sha256Hex::of(b"a"));
     assert_eq!(hash("a\r"), Sha256Hex::of(b"a\r"));

@@ -9,8 +9,11 @@
 
 use rand::RngExt;
 use rand::rngs::StdRng;
+use rand::seq::IndexedRandom as _;
 use tilewright_bundle::{Name, Traits};
 
+/// Tiles of the bands that rasters have: the usual one more often.
+const BANDS: [i64; 3] = [8, 8, 16];
 /// Extents of modes with one coordinate a tile.
 const SINGLE: i64 = 3;
 /// Extents of modes that no tile is cut along, such as those that tables look into.
@@ -28,12 +31,15 @@ pub(super) enum Aim {
     /// Whole tiles along every mode, and more of them than there are CTAs at once: what a CTA's
     /// second whole tile finds of its first.
     WholeTurns,
+    /// Tails along every mode, and so many tiles along one that a band of them is left behind: tiles
+    /// are taken in bands, eight or sixteen wide, whose last is narrower.
+    Bands,
 }
 
 impl Aim {
-    /// Whether it is for more tiles than there are CTAs, in place of many steps.
-    fn is_turns(self) -> bool {
-        matches!(self, Aim::Turns | Aim::WholeTurns)
+    /// Whether it is for many steps, in place of many tiles.
+    fn is_deep(self) -> bool {
+        matches!(self, Aim::Steps | Aim::Whole)
     }
 }
 
@@ -59,8 +65,12 @@ impl<F: Fn(Name, i64) -> bool> Hard<'_, F> {
         for (name, text) in names {
             extents.push(self.extent(*name, text, rng));
         }
-        if self.aim.is_turns() && self.traits.persistent {
-            self.lengthen(names, &mut extents);
+        match self.aim {
+            Aim::Turns | Aim::WholeTurns if self.traits.persistent => {
+                self.lengthen(names, &mut extents);
+            }
+            Aim::Bands => self.widen(names, &mut extents, rng),
+            _ => {}
         }
         extents
     }
@@ -75,7 +85,7 @@ impl<F: Fn(Name, i64) -> bool> Hard<'_, F> {
         };
         let tail = evened(rng.random_range(1..=(cut - 1).max(1)), rng);
         let whole = match traits.step.contains_key(text) {
-            true if !self.aim.is_turns() => {
+            true if self.aim.is_deep() => {
                 let each = i64::from(traits.stages.max(1)) + 1;
                 each * i64::from(traits.split.unwrap_or(1).max(1))
             }
@@ -91,12 +101,30 @@ impl<F: Fn(Name, i64) -> bool> Hard<'_, F> {
         let less = evened(rng.random_range(1..=nearly.max(1)), rng);
         let wanted = match self.aim {
             Aim::Whole | Aim::WholeTurns => [whole * cut, 2 * cut, cut, cut],
-            Aim::Steps | Aim::Turns => [whole * cut + tail, cut + tail, (cut - less).max(1), cut],
+            Aim::Steps | Aim::Turns | Aim::Bands => {
+                [whole * cut + tail, cut + tail, (cut - less).max(1), cut]
+            }
         };
         let mut taken = wanted
             .into_iter()
             .filter(|extent| (self.takes)(name, *extent));
         taken.next().unwrap_or(cut)
+    }
+
+    /// Makes one of several tiled modes a tile longer than a band, and a part of one.
+    fn widen(&self, names: &[(Name, String)], extents: &mut [i64], rng: &mut StdRng) {
+        let tile = |at: usize| self.traits.tile.get(&names.get(at)?.1).copied();
+        let tiled = (0..extents.len()).filter_map(|at| Some((at, tile(at)?)));
+        let tiled: Vec<(usize, i64)> = tiled.collect();
+        let band = BANDS.choose(rng).copied().unwrap_or(1);
+        if let Some((at, tile)) = tiled.choose(rng).filter(|_| tiled.len() > 1)
+            && let Some(extent) = extents.get_mut(*at)
+        {
+            let longer = extent.saturating_add((band - 1).saturating_mul(*tile));
+            if (self.takes)(names[*at].0, longer) {
+                *extent = longer;
+            }
+        }
     }
 
     /// Makes one mode so long that there are more tiles than multiprocessors.

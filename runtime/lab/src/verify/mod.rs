@@ -165,7 +165,7 @@ const AIMS: [Option<Aim>; 10] = [
     Some(Aim::Turns),
     Some(Aim::Whole),
     None,
-    None,
+    Some(Aim::Bands),
     Some(Aim::Steps),
     Some(Aim::Turns),
     Some(Aim::WholeTurns),
@@ -229,7 +229,8 @@ pub fn verify(
 ///
 /// Of every few problems one is made to be hard: several tiles along every tiled mode, with a part
 /// of one behind them, and more steps along a sum than a kernel has stages; another has more tiles
-/// than a persistent kernel has CTAs, and whole tiles take turns with tails. All others are drawn.
+/// than a persistent kernel has CTAs, a third more than a band of the raster is wide, and whole
+/// tiles take turns with tails. All others are drawn.
 ///
 /// Whatever is wrong with a kernel is an outcome that failed, and so is a kernel that the device
 /// refuses; the caller leaves out those it knows to be for other devices. So is a kernel that takes

@@ -131,3 +131,30 @@ fn folds_have_several_passes_along_a_mode() {
         );
     }
 }
+
+#[test]
+fn bands_are_left_behind_beside_another_tile() {
+    let traits = Traits {
+        tile: map(&[("m", 64), ("n", 64)]),
+        step: map(&[("k", 64)]),
+        stages: 8,
+        ..Traits::default()
+    };
+    for small in [true, false] {
+        let all = drawn(&traits, Aim::Bands, small, i64::MAX);
+        for extents in &all {
+            let (m, n, k) = (extents["m"], extents["n"], extents["k"]);
+            assert!(
+                m.max(n) > 8 * 64 && m.min(n) > 64 && k <= 3 * 64,
+                "{extents:?}"
+            );
+        }
+        let wide = |mode: &str| all.iter().filter(|one| one[mode] > 8 * 64).count();
+        assert!(wide("m") > 50 && wide("n") > 50);
+        assert!(all.iter().any(|one| one["m"] > 16 * 64));
+    }
+    // As far as the kernel takes it.
+    for extents in drawn(&traits, Aim::Bands, true, 256) {
+        assert!(extents["m"] <= 256 && extents["n"] <= 256, "{extents:?}");
+    }
+}

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use tilewright_bundle::{Bundle, BundleWriter, Capability, Kernel};
+use tilewright_bundle::{Bundle, BundleWriter, Capability, Kernel, Route};
 
 use crate::arch::{arch_name, capability};
 use crate::command;
@@ -77,7 +77,8 @@ impl Config {
         self
     }
 
-    /// As [`Config::specs`] where the package is built with this feature of its own.
+    /// As [`Config::specs`] where the package is built with this feature of its own. A lock is of one
+    /// set of specs: name another one where the feature is on.
     #[must_use]
     pub fn specs_of_feature(self, feature: &str, path: impl AsRef<Path>) -> Config {
         // As cargo spells features for build scripts.
@@ -127,7 +128,8 @@ impl Config {
         self
     }
 
-    /// Has no driver compile the PTX: devices that the machine code is not for are refused.
+    /// Has no driver compile the PTX: devices that the machine code is not for are refused. Of a
+    /// committed bundle that was built so.
     #[must_use]
     pub fn cubin_only(mut self) -> Config {
         self.cubin_only = true;
@@ -287,6 +289,17 @@ impl Config {
     /// left out.
     fn take(&self, committed: &Path, path: &Path) -> Result<(Option<Checked>, Vec<String>), Error> {
         let bundle = Bundle::open(committed).map_err(Error::bundle(committed))?;
+        let by_drivers = bundle.kernels().iter();
+        let by_drivers = by_drivers.filter(|kernel| kernel.route != Route::CubinOnly);
+        let count = by_drivers.count();
+        if self.cubin_only && count > 0 {
+            return Err(Error::Request(format!(
+                "{}: drivers may compile {count} of its {} kernels, and Config::cubin_only has \
+                 none of them do: build it with --cubin sm_… --cubin-only",
+                committed.display(),
+                bundle.kernels().len()
+            )));
+        }
         let checked = match &self.lock {
             Some(lock) => Some(Lock::read(lock)?.check_hashes(lock, &self.files()?, &bundle)?),
             None => None,

@@ -241,7 +241,7 @@ impl Lock {
     /// # Errors
     /// [`Error::Locked`] with everything that moved.
     pub fn check(&self, path: &Path, now: &Lock) -> Result<Checked, Error> {
-        refuse(path, self.moved(now)).map(|()| Checked::Generated)
+        refuse(path, self.moved(now), &now.inputs).map(|()| Checked::Generated)
     }
 
     /// Refuses spec files and a bundle unless they have the hashes of the lock at `path`. Where no
@@ -282,18 +282,20 @@ impl Lock {
         for kernel in bundle.kernels().iter().filter(|one| !is_locked(&one.id)) {
             moved.push(format!("{}: in the bundle, not in the lock", kernel.id));
         }
-        refuse(path, moved).map(|()| Checked::Hashes)
+        refuse(path, moved, &self.inputs).map(|()| Checked::Hashes)
     }
 }
 
-fn refuse(path: &Path, mut moved: Vec<String>) -> Result<(), Error> {
+/// Refuses what moved, with the command that locks what is made so now.
+fn refuse(path: &Path, mut moved: Vec<String>, inputs: &Inputs) -> Result<(), Error> {
     if moved.is_empty() {
         return Ok(());
     }
     let (lock, shown) = (path.to_owned(), path.display());
     moved.push(format!(
         "if it is meant, write bundle and lock again: \
-         tilewright build SPEC… -o BUNDLE --lock {shown}"
+         tilewright build SPEC… -o BUNDLE --lock {shown}{}",
+        inputs.options()
     ));
     Err(Error::Locked {
         lock,
@@ -334,6 +336,25 @@ impl LockedSpec {
 }
 
 impl Inputs {
+    /// The options of a build with these: none of one as it is without any.
+    fn options(&self) -> String {
+        let mut options: Vec<String> = self
+            .archs
+            .iter()
+            .map(|one| format!("--arch {one}"))
+            .collect();
+        if let Some(cubin) = &self.cubin {
+            let alone = cubin.strip_suffix(" alone");
+            options.push(format!("--cubin {}", alone.unwrap_or(cubin)));
+            options.extend(alone.map(|_| "--cubin-only".to_owned()));
+        }
+        options.extend(self.line_info.then(|| "--line-info".to_owned()));
+        if self.ptxas.is_none() {
+            options.push("--ptxas never".to_owned());
+        }
+        options.iter().map(|option| format!(" {option}")).collect()
+    }
+
     fn moved(&self, now: &Inputs) -> Vec<String> {
         let none = || "none".to_owned();
         let facts = |inputs: &Inputs| format!("{:.12}", inputs.facts.to_string());

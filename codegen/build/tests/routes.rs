@@ -135,6 +135,16 @@ fn what_is_wrong_has_its_way_out() {
         folder.contains("this is a folder: name the lock"),
         "{folder}"
     );
+    let alone = told(
+        &config
+            .clone()
+            .committed(package.at("kernels.zip"))
+            .cubin_only(),
+    );
+    assert!(
+        alone.contains("drivers may compile 3 of its 3 kernels"),
+        "{alone}"
+    );
     let missing = config.clone().committed(package.at("nowhere.zip"));
     assert!(told(&missing).contains("nowhere.zip"));
     let odd = config

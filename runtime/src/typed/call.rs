@@ -277,9 +277,18 @@ impl<'a> Call<'a> {
                 "no output takes the place of `{name}`: give it memory of its own"
             ))
         };
-        found
+        let (over, taken) = found
             .map(|(name, given)| (*name, given))
-            .ok_or_else(refused)
+            .ok_or_else(refused)?;
+        let strides = self.problem.strides(name);
+        let is_there = strides.is_none() || strides == self.problem.strides(over);
+        if !is_there || ![0, taken.at_bytes].contains(&given.at_bytes) {
+            return Err(Error::Request(format!(
+                "`{name}` lies in the place of `{over}`, with its start and strides: give them to \
+                 `{over}` alone"
+            )));
+        }
+        Ok((over, taken))
     }
 
     /// Where each operand lies, as far as alignment goes: copies of the host's memory, and buffers

@@ -124,7 +124,8 @@ strided!(In);
 strided!(Out);
 
 impl<T: Element, const RANK: usize> In<'_, T, RANK> {
-    /// An input whose place the output takes that may: it lies where that one does.
+    /// An input whose place the output takes that may: it lies where that one does, with its start
+    /// and strides. Others of its own are refused.
     pub fn in_place() -> Self {
         In::of(Memory::InPlace)
     }

@@ -74,6 +74,28 @@ fn an_input_may_lie_where_the_output_does() {
     assert_eq!(rows, wanted);
 }
 
+/// It has one start and one stride a row there, the output's.
+#[test]
+fn an_input_in_the_place_of_an_output_lies_as_that_does() {
+    let (runtime, function) = runtime(scaled_kernel("scaled@x-1"), SCALED);
+    let mut rows = numbers(4 * 8);
+    let mut run = |s: In<'_, f32, 2>, ld: usize| {
+        let call = Call::new(&function).extent("m", 2).scalar("alpha", 0.5);
+        let d: Out<'_, f32, 2> = Out::from(&mut rows[..]);
+        let d = d.strides([ld, 1]);
+        let run = call.input("s", s).output("d", d).launch(&runtime);
+        run.map(|_| ()).map_err(|error| error.to_string())
+    };
+    let there = || In::<f32, 2>::in_place();
+    assert_eq!(run(there(), 4), Ok(()));
+    assert_eq!(run(there().strides([8, 1]), 8), Ok(()));
+    for s in [there().strides([8, 1]), there().starting_at(4)] {
+        let told = run(s, 4).unwrap_err();
+        let wanted = "`s` lies in the place of `d`, with its start and strides: give them to `d`";
+        assert!(told.starts_with(wanted), "{told}");
+    }
+}
+
 #[test]
 fn arrays_are_operands() {
     let (runtime, function) = runtime(scaled_kernel("scaled@x-1"), SCALED);

@@ -174,3 +174,22 @@ fn a_text_is_the_same_whatever_ends_its_lines() {
     assert_eq!(hash("a\r"), Sha256Hex::of(b"a\r"));
     assert_ne!(hash("a\rb"), hash("ab"));
 }
+
+#[test]
+fn the_way_out_has_the_options_of_what_is_there_now() {
+    let made = |inputs: Inputs| inputs.options();
+    let plain = Inputs {
+        ptxas: Some("13.0.88".to_owned()),
+        ..Inputs::default()
+    };
+    assert_eq!(made(plain.clone()), "");
+    assert_eq!(made(Inputs::default()), " --ptxas never");
+    let alone = Inputs {
+        archs: vec!["sm_80".to_owned(), "sm_90".to_owned()],
+        cubin: Some("sm_90 alone".to_owned()),
+        line_info: true,
+        ..plain
+    };
+    let options = " --arch sm_80 --arch sm_90 --cubin sm_90 --cubin-only --line-info";
+    assert_eq!(made(alone), options);
+}

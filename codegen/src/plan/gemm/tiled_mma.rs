@@ -191,7 +191,8 @@ fn no_smem_mma(spec: &Spec, chooser: &Chooser<'_>, types: [DType; 3], n: i64) ->
     let below = widths.iter().rev().filter(|width| **width < n);
     let nearest = below.chain(&widths).find_map(tile);
     let mut ways = Vec::new();
-    ways.extend(nearest.map(|columns| format!("cta_tile n {columns}")));
+    let along = spec.problem.modes().get(1).map_or("", String::as_str);
+    ways.extend(nearest.map(|columns| format!("cta_tile {along} {columns}")));
     ways.extend((chooser.mma(types).is_some()).then(|| "pipeline.schedule multistage".to_owned()));
     let pairs = chooser.mma_types(d, [true; 2]);
     if nearest.is_none() && !pairs.is_empty() {

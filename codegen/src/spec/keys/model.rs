@@ -49,8 +49,8 @@ record! {
         s2g: Option<Auto<String>> = hop(Smem, Gmem);
         /// Atom from registers to global memory, past shared memory.
         r2g: Option<Auto<String>> = hop(Rmem, Gmem);
-        /// Whether a copy in the workspace takes the operand's place, so that any stride and
-        /// address of it do.
+        /// Whether a copy in the workspace takes the operand's place, so that any address and any
+        /// stride between its rows do.
         realign: Auto<Realign> = key(Kind::Word(&Realign::LIST)).of_products();
     }
 }

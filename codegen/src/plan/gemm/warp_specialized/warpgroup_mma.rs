@@ -84,13 +84,19 @@ fn check_warpgroups(spec: &Spec, chooser: &mut Chooser<'_>, [along_m, along_n]: 
     good
 }
 
+/// The name of a mode of the tile.
+fn mode(spec: &Spec, at: usize) -> &str {
+    spec.problem.modes().get(at).map_or("", String::as_str)
+}
+
 /// Whether a tile is so many elements of the summed mode, or some times as many.
 fn check_summed(spec: &Spec, chooser: &mut Chooser<'_>, unit: i64) -> bool {
     let k = spec.schedule.cta_tile[2];
     if k % unit != 0 {
         let nearest = (k / unit).max(1) * unit;
+        let name = mode(spec, 2);
         let message =
-            format!("cta_tile k {k} is no multiple of {unit}, the mma's k: use {nearest}");
+            format!("cta_tile {name} {k} is no multiple of {unit}, the mma's k: use {nearest}");
         chooser.violate("tile-divides", message);
     }
     k % unit == 0
@@ -107,8 +113,9 @@ pub(super) fn tiled_mma(
     if m % (MMA_ROWS * along_m) != 0 {
         let unit = MMA_ROWS * along_m;
         let nearest = (m / unit).max(1) * unit;
+        let name = mode(spec, 0);
         let message = format!(
-            "cta_tile m {m} is no multiple of {unit}, the rows of {along_m} warpgroups: use \
+            "cta_tile {name} {m} is no multiple of {unit}, the rows of {along_m} warpgroups: use \
              {nearest}"
         );
         chooser.violate("tile-divides", message);
@@ -119,8 +126,9 @@ pub(super) fn tiled_mma(
     if n % (8 * along_n) != 0 || n > most {
         let unit = 8 * along_n;
         let nearest = ((n / unit).max(1) * unit).min(most);
+        let name = mode(spec, 1);
         let message =
-            format!("cta_tile n {n} is no multiple of {unit} up to {most}: use {nearest}");
+            format!("cta_tile {name} {n} is no multiple of {unit} up to {most}: use {nearest}");
         chooser.violate("tile-divides", message);
         good = false;
     }

@@ -77,8 +77,8 @@ impl Config {
         self
     }
 
-    /// As [`Config::specs`] where the package is built with this feature of its own. A lock is of one
-    /// set of specs: name another one where the feature is on.
+    /// As [`Config::specs`] where the package is built with this feature of its own. A lock is of
+    /// one set of specs: name another one where the feature is on.
     #[must_use]
     pub fn specs_of_feature(self, feature: &str, path: impl AsRef<Path>) -> Config {
         // As cargo spells features for build scripts.

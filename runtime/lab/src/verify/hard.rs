@@ -31,8 +31,8 @@ pub(super) enum Aim {
     /// Whole tiles along every mode, and more of them than there are CTAs at once: what a CTA's
     /// second whole tile finds of its first.
     WholeTurns,
-    /// Tails along every mode, and so many tiles along one that a band of them is left behind: tiles
-    /// are taken in bands, eight or sixteen wide, whose last is narrower.
+    /// Tails along every mode, and so many tiles along one that a band of them is left behind:
+    /// tiles are taken in bands, eight or sixteen wide, whose last is narrower.
     Bands,
 }
 

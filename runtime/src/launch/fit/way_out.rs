@@ -356,8 +356,8 @@ fn multiple(kernel: &Kernel, name: Name) -> i64 {
     of_name.map(|(_, multiple)| multiple).max().unwrap_or(1)
 }
 
-/// The key by which a product copies an operand first, into rows that its tensor maps take: what has
-/// them, without planes, and whose elements are bytes and not combined with others.
+/// The key by which a product copies an operand first, into rows that its tensor maps take: what
+/// has them, without planes, and whose elements are bytes and not combined with others.
 fn copied_first(kernel: &Kernel, operand: &Operand) -> Option<String> {
     let is_product = matches!(kernel.form(), Some(Form::Contraction(_)));
     let layout = &operand.layout;

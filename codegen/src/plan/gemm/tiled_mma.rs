@@ -191,7 +191,7 @@ fn no_smem_mma(spec: &Spec, chooser: &Chooser<'_>, types: [DType; 3], n: i64) ->
     let below = widths.iter().rev().filter(|width| **width < n);
     let nearest = below.chain(&widths).find_map(tile);
     let mut ways = Vec::new();
-    let along = spec.problem.modes().get(1).map_or("", String::as_str);
+    let along = mode_of(spec, 1);
     ways.extend(nearest.map(|columns| format!("cta_tile {along} {columns}")));
     ways.extend((chooser.mma(types).is_some()).then(|| "pipeline.schedule multistage".to_owned()));
     let pairs = chooser.mma_types(d, [true; 2]);
@@ -336,6 +336,11 @@ fn check_atoms(spec: &Spec, chooser: &mut Chooser<'_>, facts: &MmaFacts, atoms: 
         good = false;
     }
     good
+}
+
+/// The name of a mode of the tile: m, n, k where factors are not exchanged.
+pub(super) fn mode_of(spec: &Spec, at: usize) -> &str {
+    spec.problem.modes().get(at).map_or("", String::as_str)
 }
 
 /// Whether the CTA's tile is a whole number of tiled MMAs along each mode.

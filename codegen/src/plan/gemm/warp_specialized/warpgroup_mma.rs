@@ -5,7 +5,7 @@ use tilewright_layout::{Layout, TiledMma, Tiler};
 use super::{MAX_BOX, MMA_ROWS};
 use crate::error::Result;
 use crate::plan::data::model::MmaPlan;
-use crate::plan::gemm::tiled_mma::{check_accumulation, mma_of, smem_mma_atom};
+use crate::plan::gemm::tiled_mma::{check_accumulation, mma_of, mode_of, smem_mma_atom};
 use crate::plan::instructions::choose::Chooser;
 use crate::spec::Planes;
 use crate::spec::keys::model::{Auto, KernelSchedule, Operand, SchedulerKind, Spec};
@@ -84,17 +84,12 @@ fn check_warpgroups(spec: &Spec, chooser: &mut Chooser<'_>, [along_m, along_n]: 
     good
 }
 
-/// The name of a mode of the tile.
-fn mode(spec: &Spec, at: usize) -> &str {
-    spec.problem.modes().get(at).map_or("", String::as_str)
-}
-
 /// Whether a tile is so many elements of the summed mode, or some times as many.
 fn check_summed(spec: &Spec, chooser: &mut Chooser<'_>, unit: i64) -> bool {
     let k = spec.schedule.cta_tile[2];
     if k % unit != 0 {
         let nearest = (k / unit).max(1) * unit;
-        let name = mode(spec, 2);
+        let name = mode_of(spec, 2);
         let message =
             format!("cta_tile {name} {k} is no multiple of {unit}, the mma's k: use {nearest}");
         chooser.violate("tile-divides", message);
@@ -113,7 +108,7 @@ pub(super) fn tiled_mma(
     if m % (MMA_ROWS * along_m) != 0 {
         let unit = MMA_ROWS * along_m;
         let nearest = (m / unit).max(1) * unit;
-        let name = mode(spec, 0);
+        let name = mode_of(spec, 0);
         let message = format!(
             "cta_tile {name} {m} is no multiple of {unit}, the rows of {along_m} warpgroups: use \
              {nearest}"
@@ -126,7 +121,7 @@ pub(super) fn tiled_mma(
     if n % (8 * along_n) != 0 || n > most {
         let unit = 8 * along_n;
         let nearest = ((n / unit).max(1) * unit).min(most);
-        let name = mode(spec, 1);
+        let name = mode_of(spec, 1);
         let message =
             format!("cta_tile {name} {n} is no multiple of {unit} up to {most}: use {nearest}");
         chooser.violate("tile-divides", message);

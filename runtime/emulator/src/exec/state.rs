@@ -5,6 +5,7 @@
 //! thread, or knows what an instruction does. The lowest floor: it uses no other. The modules are
 //! listed in layers.
 
+mod known;
 mod env;
 mod site;
 mod bytes;

@@ -127,6 +127,97 @@ fn a_counter_with_fences_orders_ctas() {
     );
 }
 
+/// The first CTA stores and raises a flag, the second waits for it and loads.
+fn flag(store: &str, arrive: &str, release: &str, acquire: &str, wait: &str) -> String {
+    format!(
+        "setp.gt.u32 %p5, %r3, 1; @%p5 bra X; @!%p2 bra W; {store} {arrive} @!%p1 bra X;
+         {release} bra X;
+         W: @!%p1 bra V; L: {acquire} setp.eq.u32 %p4, %r8, 0; @%p4 bra L;
+         V: {wait} ld.global.u32 %r9, [%rd3]; X:"
+    )
+}
+
+const STORE: &str = "st.global.u32 [%rd3], %r1;";
+
+const RELEASE: &str = "st.release.gpu.global.u32 [%rd1+2048], 1;";
+
+const ACQUIRE: &str = "ld.acquire.gpu.global.u32 %r8, [%rd1+2048];";
+
+#[test]
+fn threads_meet_the_one_that_releases_or_acquires() {
+    let barrier = "bar.sync 0;";
+    let wait = "bar.sync 1;";
+    gives(&[], &flag(STORE, barrier, RELEASE, ACQUIRE, wait));
+    let apart = [
+        flag(STORE, "", RELEASE, ACQUIRE, wait),
+        flag(STORE, barrier, RELEASE, ACQUIRE, ""),
+        // Stores behind the release of their own thread.
+        flag("", barrier, &format!("{RELEASE} {STORE}"), ACQUIRE, wait),
+    ];
+    for body in apart {
+        gives(&["race_global"], &body);
+        for run in runs(&body) {
+            let found = run.report.findings.first().unwrap();
+            assert!(found.message.contains("but not these two"), "{found}");
+        }
+    }
+    // The counter's last one, where a thread's stores are not before the release.
+    let counted = turnstile("", "atom.global.acq_rel.gpu.add.u32", "");
+    gives(&["race_global"], &counted.replacen("bar.sync 0;", "", 1));
+}
+
+#[test]
+fn fences_of_one_thread_order_those_that_met_it() {
+    let (raise, read) = (
+        "st.relaxed.gpu.global.u32 [%rd1+2048], 1;",
+        "ld.relaxed.gpu.global.u32 %r8, [%rd1+2048];",
+    );
+    let fence = "fence.acq_rel.gpu;";
+    let body = |release: &str, wait: &str| flag(STORE, "bar.sync 0;", release, read, wait);
+    let fenced = format!("{fence} {raise}");
+    gives(&[], &body(&fenced, "@%p1 fence.acq_rel.gpu; bar.sync 1;"));
+    gives(&[], &body(&fenced, "bar.sync 1; fence.acq_rel.gpu;"));
+    gives(&["race_global"], &body(&fenced, "bar.sync 1;"));
+    gives(
+        &["race_global"],
+        &body(raise, "fence.acq_rel.gpu; bar.sync 1;"),
+    );
+    gives(&["race_global"], &body(&fenced, "fence.acq_rel.gpu;"));
+}
+
+/// What a CTA acquired it passes on, as far as the releasing thread knows of it.
+#[test]
+fn order_goes_over_a_third_cta() {
+    let body = |between: &str| {
+        format!(
+            "@%p2 st.global.u32 [%rd3], %r1; bar.sync 0;
+             setp.eq.u32 %p5, %r1, 32; @%p2 bra A; setp.eq.u32 %p6, %r3, 1; @%p6 bra B;
+             @!%p1 bra V; M: ld.acquire.gpu.global.u32 %r8, [%rd1+2052];
+             setp.eq.u32 %p4, %r8, 0; @%p4 bra M; V: bar.sync 1; ld.global.u32 %r9, [%rd3]; bra X;
+             B: @!%p1 bra W; L: ld.acquire.gpu.global.u32 %r8, [%rd1+2048];
+             setp.eq.u32 %p4, %r8, 0; @%p4 bra L; W: {between}
+             @%p5 st.release.gpu.global.u32 [%rd1+2052], 1; bra X;
+             A: @%p1 st.release.gpu.global.u32 [%rd1+2048], 1; X:"
+        )
+    };
+    gives(&[], &body("bar.sync 1;"));
+    gives(&["race_global"], &body(""));
+}
+
+#[test]
+fn bulk_stores_are_released_by_who_waited_for_them() {
+    let body = |wait: &str| {
+        let store = format!(
+            "st.shared.u32 [%r4], %r1; fence.proxy.async.shared::cta; bar.sync 0; @!%p1 bra X;
+             cp.async.bulk.global.shared::cta.bulk_group [%rd3], [s], 256;
+             cp.async.bulk.commit_group; {wait}"
+        );
+        flag(&store, "", RELEASE, ACQUIRE, "bar.sync 1;")
+    };
+    gives(&[], &body("cp.async.bulk.wait_group 0;"));
+    gives(&["race_global"], &body("cp.async.bulk.wait_group.read 0;"));
+}
+
 /// What has the scope of the CTA, or of the cluster, orders no CTA of another cluster.
 #[test]
 fn a_scope_that_does_not_hold_both_orders_neither() {

@@ -44,6 +44,9 @@ impl State<'_> {
             }
         }
         race.global_access(touch, site, (addresses, bytes), value);
+        if touch.way.strong && touch.writes {
+            race.next_epoch(site);
+        }
         self.race = Some(race);
         self.report_conflicts();
     }
@@ -90,6 +93,10 @@ pub(crate) fn crossing(env: &Env<'_>, found: &Crossing) -> Finding {
         FindingId::ReadOnlyWritten => "the read-only cache does not see what the launch stores",
         FindingId::AtomicScope => "its scope does not reach the other CTA",
         FindingId::MixedProxyAtomic => "an atomic and a reducing copy are not atomic to each other",
+        _ if found.half => {
+            "a release and an acquire order the two CTAs, but not these two accesses: is a barrier \
+             missing on one side?"
+        }
         _ => "nothing orders the two CTAs",
     };
     Finding {

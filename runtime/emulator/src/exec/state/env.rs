@@ -1,8 +1,9 @@
 //! What all CTAs of a launch share, read-only but for the words of global memory.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 
+use super::known::Known;
 use crate::alternatives::Watched;
 use crate::inst::Inst;
 use crate::launch::{Launch, volume};
@@ -83,8 +84,8 @@ pub(crate) struct Env<'a> {
     pub(crate) threads: u32,
     /// Other programs to compare with.
     pub(crate) watched: Option<&'a Watched<'a>>,
-    /// The clusters that released at an address, for kernels whose clusters meet there.
-    pub(crate) meetings: Mutex<BTreeMap<u64, BTreeSet<u32>>>,
+    /// What clusters released at an address.
+    pub(crate) meetings: Mutex<BTreeMap<u64, Known>>,
 }
 
 impl Env<'_> {

@@ -5,8 +5,9 @@
 //! judged against one another when their words are joined, in the order of the clusters: nothing
 //! orders two of them but a release and an acquire at one address.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
+use super::known::Known;
 use super::site::Site;
 use crate::finding::FindingId;
 use crate::inst::Scope;
@@ -50,6 +51,16 @@ pub(crate) struct Who {
     pub(crate) agent: u32,
     pub(crate) epoch: u32,
     pub(crate) way: Way,
+    /// One more than the number of what it knows of other clusters; 0 is nothing.
+    pub(crate) view: u32,
+}
+
+impl Who {
+    /// Whether both are lanes of one instruction.
+    pub(crate) fn together(&self, other: &Who) -> bool {
+        let view = self.view;
+        *self == Who { view, ..*other }
+    }
 }
 
 /// One access to one word.
@@ -60,13 +71,6 @@ pub(crate) struct Slot {
     pub(crate) value: u32,
     pub(crate) bytes: u8,
     pub(crate) lane: u8,
-}
-
-impl Slot {
-    /// Whether both are of lanes of one instruction.
-    pub(crate) fn together(&self, other: &Slot) -> bool {
-        self.who == other.who
-    }
 }
 
 /// The last two accesses of one kind to a word.
@@ -84,6 +88,9 @@ fn fresh() -> Box<[Pair]> {
     vec![Pair::default(); PAGE_WORDS].into_boxed_slice()
 }
 
+/// Views that are looked for before a new one is made.
+const VIEWS: usize = 32;
+
 /// Two accesses of different clusters without order.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Crossing {
@@ -92,6 +99,8 @@ pub(crate) struct Crossing {
     pub(crate) address: u64,
     pub(crate) later: (Who, u8),
     pub(crate) earlier: (Who, u8),
+    /// Whether one of the two clusters is behind something of the other.
+    pub(crate) half: bool,
 }
 
 /// The words that clusters touched.
@@ -103,8 +112,10 @@ pub(crate) struct GlobalWords {
     last: (u64, u32),
     whos: Vec<Who>,
     recent: Vec<u32>,
-    /// For each cluster those that are ordered before some of its accesses.
-    pub(crate) knows: BTreeMap<u32, BTreeSet<u32>>,
+    /// What accesses know of other clusters.
+    views: Vec<Known>,
+    /// The last view of a cluster that has one.
+    heard: BTreeMap<u32, u32>,
 }
 
 impl GlobalWords {
@@ -116,12 +127,29 @@ impl GlobalWords {
         if known != 0 && self.whos.get(known as usize - 1) == Some(&who) {
             return known;
         }
+        if who.view != 0 {
+            self.heard.insert(who.cluster, who.view);
+        }
         self.whos.push(who);
         let number = self.whos.len() as u32;
         if let Some(recent) = self.recent.get_mut(place) {
             *recent = number;
         }
         number
+    }
+
+    /// The number of what an access knows of other clusters.
+    pub(crate) fn view(&mut self, known: &Known) -> u32 {
+        if known.is_empty() {
+            return 0;
+        }
+        let start = self.views.len().saturating_sub(VIEWS);
+        let same = |index: &usize| self.views.get(*index).is_some_and(|view| view.is(known));
+        if let Some(index) = (start..self.views.len()).rev().find(same) {
+            return index as u32 + 1;
+        }
+        self.views.push(known.clone());
+        self.views.len() as u32
     }
 
     /// Who a slot stands for; `None` when it is free.
@@ -200,11 +228,17 @@ impl GlobalWords {
     /// Adds the words of later clusters; gives what is in conflict with the earlier ones.
     pub(crate) fn join(&mut self, mut later: GlobalWords) -> Vec<Crossing> {
         let mut crossings = Vec::new();
-        let base = self.whos.len() as u32;
+        let (base, views) = (self.whos.len() as u32, self.views.len() as u32);
+        for who in &mut later.whos {
+            who.view += if who.view == 0 { 0 } else { views };
+        }
         self.whos.append(&mut later.whos);
+        self.views.append(&mut later.views);
+        let heard = later.heard.into_iter();
+        self.heard
+            .extend(heard.map(|(cluster, view)| (cluster, view + views)));
         self.recent.clear();
         self.last = (0, 0);
-        self.knows.append(&mut later.knows);
         let mut places: Vec<(u64, u32)> = later.places.into_iter().collect();
         places.sort_unstable();
         for (page, place) in places {
@@ -262,10 +296,20 @@ impl GlobalWords {
     ) -> Option<Crossing> {
         let (l, e) = (*self.who(later)?, *self.who(earlier)?);
         let stale = kind == "raw" && l.way.constant && l.cluster != e.cluster;
-        let ordered = |a: u32, b: u32| self.knows.get(&a).is_some_and(|known| known.contains(&b));
-        let apart = l.cluster != e.cluster
-            && !ordered(l.cluster, e.cluster)
-            && !ordered(e.cluster, l.cluster);
+        let ordered = |by: &Who, of: &Who, slot: Slot| {
+            let lane = if of.way.asynchronous { 0 } else { slot.lane };
+            let known = self.known(by.view);
+            known.is_some_and(|known| known.has(of.cluster, of.agent + u32::from(lane), of.epoch))
+        };
+        let apart = l.cluster != e.cluster && !ordered(&l, &e, earlier) && !ordered(&e, &l, later);
+        let half = |by: &Who, of: &Who| {
+            let known = self
+                .heard
+                .get(&by.cluster)
+                .copied()
+                .and_then(|view| self.known(view));
+            known.is_some_and(|known| known.of(of.cluster).is_some())
+        };
         let id = match apart {
             true => unordered(
                 &l.way,
@@ -282,7 +326,13 @@ impl GlobalWords {
             address,
             later: (l, later.lane),
             earlier: (e, earlier.lane),
+            half: half(&l, &e) || half(&e, &l),
         })
+    }
+
+    /// A view by its number.
+    fn known(&self, view: u32) -> Option<&Known> {
+        self.views.get((view as usize).checked_sub(1)?)
     }
 }
 

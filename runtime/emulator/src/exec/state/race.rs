@@ -98,8 +98,6 @@ pub(crate) struct Race {
     pub(crate) number: u32,
     /// What the cluster touched in global memory.
     pub(crate) words: GlobalWords,
-    /// Clusters that released where this one read, up to the next fence.
-    met: BTreeSet<u32>,
     /// Warps of a CTA.
     warps: u32,
     /// Threads of the cluster; signals are numbered from here.
@@ -154,7 +152,6 @@ impl Race {
             strict: env.options.sanitize == Sanitize::Strict,
             number: 0,
             words: GlobalWords::default(),
-            met: BTreeSet::new(),
             warps,
             threads,
             released: vec![Rc::clone(&start); threads as usize],

@@ -1,10 +1,18 @@
 //! Vector clocks; entries that are missing are 0.
 
+use std::sync::Arc;
+
+use crate::exec::state::known::Known;
+
 /// What is ordered before an owner, by agent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clock {
     seen: Vec<u32>,
     fenced: Vec<u32>,
+    /// What of other clusters was acquired.
+    known: Known,
+    /// What of other clusters relaxed reads met, for the next fence to acquire.
+    met: Known,
 }
 
 fn raise(list: &mut Vec<u32>, agent: u32, epoch: u32) {
@@ -35,6 +43,46 @@ impl Clock {
         self.fenced.get(agent as usize).copied().unwrap_or(0)
     }
 
+    /// What of other clusters is ordered before the owner.
+    pub(super) fn known(&self) -> &Known {
+        &self.known
+    }
+
+    /// The last epoch of each agent that is ordered before the owner.
+    pub(super) fn epochs(&self) -> Arc<[u32]> {
+        Arc::from(&*self.seen)
+    }
+
+    /// Whether hearing of it, or meeting it, would tell something.
+    pub(super) fn is_news(&self, known: &Known, acquire: bool) -> bool {
+        let mine = if acquire { &self.known } else { &self.met };
+        !mine.covers(known)
+    }
+
+    /// Acquires what was released by clusters, its own one's part of it too.
+    pub(super) fn hear(&mut self, known: &Known, own: u32) {
+        self.known.join(known);
+        if let Some(epochs) = known.of(own) {
+            join(&mut self.seen, epochs);
+        }
+    }
+
+    /// A relaxed read met what clusters released.
+    pub(super) fn meet(&mut self, known: &Known) {
+        self.met.join(known);
+    }
+
+    /// A fence acquires what relaxed reads met.
+    pub(super) fn hear_what_was_met(&mut self, own: u32) {
+        let met = std::mem::take(&mut self.met);
+        self.hear(&met, own);
+    }
+
+    /// Whether relaxed reads met what no fence acquired.
+    pub(super) fn has_met(&self) -> bool {
+        !self.met.is_empty()
+    }
+
     pub(super) fn see(&mut self, agent: u32, epoch: u32) {
         raise(&mut self.seen, agent, epoch);
     }
@@ -50,8 +98,9 @@ impl Clock {
         self.seen = seen;
     }
 
-    /// Forgets the agents before a number.
+    /// Forgets the agents before a number, and other clusters.
     pub(super) fn keep_from(&mut self, agent: u32) {
+        (self.known, self.met) = Default::default();
         for list in [&mut self.seen, &mut self.fenced] {
             list.iter_mut()
                 .take(agent as usize)
@@ -62,5 +111,7 @@ impl Clock {
     pub(super) fn join(&mut self, other: &Clock) {
         join(&mut self.seen, &other.seen);
         join(&mut self.fenced, &other.fenced);
+        self.known.join(&other.known);
+        self.met.join(&other.met);
     }
 }

@@ -78,10 +78,18 @@ impl Race {
             agent: 32 * warp,
             epoch: self.epoch(warp),
             way: touch.way,
+            view: 0,
         };
         let mut words = std::mem::take(&mut self.words);
-        let number = words.intern(who);
+        let mut mine: Option<(u32, u32)> = None;
         for lane in lanes_of(site.lanes) {
+            let clock = self.clocks.get(32 * warp as usize + lane);
+            let view = clock.map_or(0, |clock| words.view(clock.known()));
+            let number = match mine {
+                Some((known, number)) if known == view => number,
+                _ => words.intern(Who { view, ..who }),
+            };
+            mine = Some((view, number));
             let (start, end) = (
                 addresses[lane],
                 addresses[lane].wrapping_add(u64::from(bytes)),
@@ -136,6 +144,7 @@ impl Race {
             agent,
             epoch,
             way: touch.way,
+            view: self.words.view(clock.known()),
         };
         let mut words = std::mem::take(&mut self.words);
         let number = words.intern(who);
@@ -193,7 +202,7 @@ impl Race {
             };
             let kind = if touch.writes { "waw" } else { "raw" };
             // Lanes of one instruction that hit one word: one of them wins.
-            let together = slot.together(known);
+            let together = who.together(other);
             let equal = same_value((slot, who), (*known, other), kind);
             if together && equal {
                 continue;

@@ -1,10 +1,10 @@
 //! Order between CTAs of a cluster: initialised mbarriers, relaxed arrivals, and exits.
 
-use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::clock::Clock;
 use super::{Init, Race, Signal, Touch};
+use crate::exec::state::known::Known;
 use crate::exec::state::site::Site;
 use crate::exec::state::site::{Place, lanes_of};
 use crate::inst::{Order, Scope};
@@ -63,11 +63,17 @@ impl Race {
                 self.fenced.insert(thread);
             }
         }
-        self.next_epoch(site);
-        if is_far {
-            let met = std::mem::take(&mut self.met);
-            self.know(met);
+        let own = self.number;
+        if is_far && self.any_clock(site, Clock::has_met) {
+            self.update(site, |clock| clock.hear_what_was_met(own));
         }
+        self.next_epoch(site);
+    }
+
+    fn any_clock(&self, site: Site, is: impl Fn(&Clock) -> bool) -> bool {
+        let clock = |thread| self.clocks.get(thread as usize);
+        self.lanes_at(site)
+            .any(|thread| clock(thread).is_some_and(|clock| is(clock)))
     }
 
     fn change_released(&mut self, thread: u32, change: impl FnOnce(&mut Clock)) {
@@ -87,43 +93,29 @@ impl Race {
         clock
     }
 
-    fn know(&mut self, clusters: BTreeSet<u32>) {
-        if !clusters.is_empty() {
-            let known = self.words.knows.entry(self.number).or_default();
-            known.extend(clusters);
-        }
-    }
-
     /// Whether what says that scope orders clusters: in strict mode the GPU's and wider ones do.
     fn is_far(&self, scope: Scope) -> bool {
         !self.strict || scope >= Scope::Gpu
     }
 
-    /// A strong access meets the clusters that released at its address, or releases there.
-    pub(crate) fn meet(
-        &mut self,
-        touch: Touch,
-        order: Order,
-        meeting: &mut BTreeSet<u32>,
-        site: Site,
-    ) {
-        let is_far = self.is_far(order.scope);
-        let others = meeting
-            .iter()
-            .copied()
-            .filter(|other| *other != self.number);
-        if touch.reads && order.acquire && is_far {
-            let others = others.collect();
-            self.know(others);
-        } else if touch.reads && is_far {
-            self.met.extend(others);
+    /// A strong access of a lane meets what clusters released at its address, and releases there
+    /// what its thread knows.
+    pub(crate) fn meet(&mut self, touch: Touch, order: Order, meeting: &mut Known, site: Site) {
+        if !self.is_far(order.scope) {
+            return;
         }
-        let fenced = self
-            .lanes_at(site)
-            .any(|thread| self.fenced.contains(&thread));
-        if touch.writes && is_far && (order.release || fenced) {
-            meeting.insert(self.number);
-            meeting.extend(self.words.knows.get(&self.number).into_iter().flatten());
+        let (own, acquire) = (self.number, order.acquire);
+        if touch.reads && self.any_clock(site, |clock| clock.is_news(meeting, acquire)) {
+            self.update(site, |clock| match acquire {
+                true => clock.hear(meeting, own),
+                false => clock.meet(meeting),
+            });
+        }
+        let fenced = |thread| self.fenced.contains(&thread);
+        if touch.writes && (order.release || self.lanes_at(site).any(fenced)) {
+            let known = self.published(site);
+            meeting.join(known.known());
+            meeting.learn(own, known.epochs());
         }
     }
 

@@ -33,7 +33,8 @@ impl Race {
         clock
     }
 
-    pub(super) fn next_epoch(&mut self, site: Site) {
+    /// What the warp does from here on is told apart from what it did.
+    pub(crate) fn next_epoch(&mut self, site: Site) {
         let warp = self.warp(site.rank, site.warp);
         if let Some(epoch) = self.epochs.get_mut(warp as usize) {
             *epoch += 1;

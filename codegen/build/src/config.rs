@@ -1,5 +1,6 @@
 //! What is built, by which route, and what a build script tells cargo of it.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -10,6 +11,7 @@ use crate::arch::{arch_name, capability};
 use crate::command;
 use crate::earlier;
 use crate::error::Error;
+use crate::features;
 use crate::launchers;
 use crate::left_out;
 use crate::lock::{Checked, Lock};
@@ -41,6 +43,8 @@ pub struct Config {
     last_resort: Option<LastResort>,
     committed: Option<PathBuf>,
     lock: Option<PathBuf>,
+    /// Features that were named, and are off.
+    off: Vec<String>,
 }
 
 /// What the build step made.
@@ -80,12 +84,15 @@ impl Config {
     /// As [`Config::specs`] where the package is built with this feature of its own. A lock is of
     /// one set of specs: name another one where the feature is on.
     #[must_use]
-    pub fn specs_of_feature(self, feature: &str, path: impl AsRef<Path>) -> Config {
+    pub fn specs_of_feature(mut self, feature: &str, path: impl AsRef<Path>) -> Config {
         // As cargo spells features for build scripts.
         let name = feature.to_uppercase().replace('-', "_");
         match std::env::var_os(format!("CARGO_FEATURE_{name}")) {
             Some(_) => self.specs(path),
-            None => self,
+            None => {
+                self.off.push(feature.to_owned());
+                self
+            }
         }
     }
 
@@ -238,6 +245,7 @@ impl Config {
         };
         let bundle = Bundle::open(&path).map_err(Error::bundle(&path))?;
         warnings.extend(self.uncovered(&bundle, least)?);
+        warnings.extend(features::unknown(&self.off));
         let source = out.join(format!("{name}.rs"));
         let text = launchers::source(&bundle, &file)?;
         launchers::write(&source, &text)?;
@@ -316,6 +324,17 @@ impl Config {
         }
         let devices = self.devices()?;
         let runs = |kernel: &Kernel| devices.iter().any(|sm| kernel.capability.allows(*sm));
+        if !bundle.kernels().iter().any(runs) {
+            let there = bundle.kernels().iter();
+            let there: BTreeSet<String> = there.map(|one| arch_name(one.capability)).collect();
+            return Err(Error::Request(format!(
+                "{}: no kernel that {} runs: those of this bundle are for {}, and run on newer \
+                 GPUs too, but for names that end in `a`; ask for one of these",
+                committed.display(),
+                self.archs.join(" or "),
+                Vec::from_iter(there).join(", ")
+            )));
+        }
         let part = BundleWriter::part(&bundle, runs).map_err(Error::bundle(committed))?;
         part.write(path).map_err(Error::bundle(path))?;
         let others = bundle.kernels().iter().filter(|kernel| !runs(kernel));
@@ -334,6 +353,9 @@ impl Config {
     fn generate(&self, cache: &Path, path: &Path) -> Result<(Option<Checked>, Vec<String>), Error> {
         let files = self.files()?;
         if files.is_empty() {
+            if let Some(unknown) = features::unknown(&self.off) {
+                return Err(Error::Request(unknown));
+            }
             let folders = self.specs.clone();
             return Err(Error::NoSpec { folders });
         }

@@ -10,7 +10,7 @@ pub enum Error {
     #[error("OUT_DIR is not set: call this from build.rs, or name a folder with Config::out_dir")]
     NoOutDir,
     /// There is nothing to compile.
-    #[error("{} has no .yaml spec: add one, or name another folder", list(folders))]
+    #[error("{}", no_spec(folders))]
     NoSpec {
         /// Where specs were looked for.
         folders: Vec<PathBuf>,
@@ -131,6 +131,18 @@ fn counted_from(path: &Path) -> String {
     match std::env::current_dir() {
         Ok(folder) if path.is_relative() => format!(" in {}", folder.display()),
         _ => String::new(),
+    }
+}
+
+fn no_spec(folders: &[PathBuf]) -> String {
+    match folders.is_empty() {
+        true => "no specs were named, or those of features alone that are off: name files or \
+                 folders with Config::specs, or a bundle with Config::committed"
+            .to_owned(),
+        false => format!(
+            "{} has no .yaml spec: add one, or name another folder",
+            list(folders)
+        ),
     }
 }
 

@@ -44,6 +44,8 @@ mod error;
 
 mod arch;
 
+mod features;
+
 mod names;
 
 mod launchers;

@@ -7,6 +7,7 @@
 mod known;
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -144,13 +145,13 @@ impl Lock {
             problems: vec![problem],
         };
         let text = match std::fs::read_to_string(path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
                 return Err(refused(format!(
                     "there is none yet: tilewright build SPEC… -o BUNDLE --lock {} writes it",
                     path.display()
                 )));
             }
-            Err(error) if error.kind() == std::io::ErrorKind::IsADirectory => {
+            Err(error) if error.kind() == ErrorKind::IsADirectory => {
                 return Err(refused(
                     "this is a folder: name the lock, a file, which tilewright build --lock wrote"
                         .to_owned(),
@@ -262,6 +263,9 @@ impl Lock {
             match text.map(|text| hash_of(&text)) {
                 Ok(hash) if hash == spec.sha256 => {}
                 Ok(_) => moved.push(format!("{} ({}): its text moved", spec.path, spec.name)),
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    moved.push(format!("{} ({}) is locked and gone", spec.path, spec.name));
+                }
                 Err(error) => moved.push(format!("{} ({}): {error}", spec.path, spec.name)),
             }
             for (id, hash) in &spec.kernels {

@@ -96,8 +96,12 @@ fn a_committed_bundle_needs_no_generator() {
     );
     assert_eq!(part.bundle, package.at("out/old.zip"));
     assert_eq!(ids(&part.bundle), ["copy_f32@plain-1", "gemm_f32@plain-2"]);
-    let told = config.arch("9.0").build().unwrap_err().to_string();
-    assert!(told.contains("\"9.0\" is no architecture"), "{told}");
+    let told = |arch: &str| config.clone().arch(arch).build().unwrap_err().to_string();
+    let odd = told("9.0");
+    assert!(odd.contains("\"9.0\" is no architecture"), "{odd}");
+    let none = told("sm_70");
+    assert!(none.contains("no kernel that sm_70 runs"), "{none}");
+    assert!(none.contains("are for sm_80, sm_90a, and run"), "{none}");
 }
 
 #[test]
@@ -154,8 +158,18 @@ fn what_is_wrong_has_its_way_out() {
     assert!(told(&odd).contains("Config::name"));
     let bare = Config::new().committed(package.at("kernels.zip"));
     assert!(matches!(bare.build(), Err(Error::NoOutDir)));
-    let feature = config.specs_of_feature("no-such", package.at("out"));
-    assert!(matches!(feature.build(), Err(Error::NoSpec { folders }) if folders.is_empty()));
+    let off = config.clone().specs_of_feature("llvm", package.at("out"));
+    assert!(matches!(off.build(), Err(Error::NoSpec { folders }) if folders.is_empty()));
+    let misspelt = config
+        .clone()
+        .specs_of_feature("no-such", package.at("out"));
+    assert!(told(&misspelt).contains("Cargo.toml has no feature \"no-such\""));
+    let misspelt = misspelt.committed(package.at("kernels.zip")).build();
+    let warned = misspelt.unwrap().warnings;
+    assert!(
+        matches!(&warned[..], [one] if one.contains("\"no-such\"")),
+        "{warned:?}"
+    );
 }
 
 /// A copy of which the first needs aligned rows; with the second every problem has a kernel.
@@ -260,13 +274,19 @@ fn a_lock_holds_specs_and_kernels_together() {
         .committed(package.at("locked.zip"));
     assert_eq!(committed.build().unwrap().checked, Some(Checked::Hashes));
     fs::write(&spec, SPECS[0].1.replace("(16,256)", "(8,256)")).unwrap();
-    for config in [config.lock(&lock), committed] {
+    for config in [config.lock(&lock), committed.clone()] {
         let told = config.build().unwrap_err().to_string();
         assert!(
             told.contains("kernels/copy/rows.yaml (copy_rows): its text moved"),
             "{told}"
         );
     }
+    fs::remove_file(&spec).unwrap();
+    let told = committed.build().unwrap_err().to_string();
+    assert!(
+        told.contains("kernels/copy/rows.yaml (copy_rows) is locked and gone"),
+        "{told}"
+    );
 }
 
 #[cfg(feature = "llvm")]

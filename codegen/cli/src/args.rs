@@ -119,7 +119,7 @@ pub enum Command {
     Tune(tune::Tune),
     /// Put a packed operand into the order that its kernel takes
     Pack(Pack),
-    /// Look into bundles, sign, zip, merge and split them
+    /// Look into bundles, sign, zip, merge, split and edit them
     #[command(subcommand)]
     Bundle(bundle::Bundle),
     /// Tell what moved between two bundles, two locks or two specs

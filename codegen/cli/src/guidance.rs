@@ -98,6 +98,11 @@ const ROWS: &[Row] = &[
         "bundle split kernels.zip --by arch -o parts --zip",
         OPERATING,
     ),
+    (
+        "bundle edit",
+        "bundle edit kernels.zip --ptx ptx/rmsnorm@8x256-0e1131.ptx -o edited.zip",
+        OPERATING,
+    ),
     ("bundle keygen", "bundle keygen release.pem", OPERATING),
     (
         "bundle sign",

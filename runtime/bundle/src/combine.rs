@@ -1,4 +1,4 @@
-//! Bundles of other bundles: several as one, and a part of one.
+//! Bundles of other bundles: several as one, a part of one, one with PTX that somebody edited.
 //!
 //! Kernels are taken with their code as they are, so that their content hashes stay; what is made
 //! is another bundle, which nobody has signed.
@@ -91,14 +91,51 @@ impl BundleWriter {
             return Err(Error::invalid("manifest", "no kernel is left"));
         }
         let mut tuning = bundle.tuning().cloned().unwrap_or_default();
-        for table in &mut tuning.tables {
-            for point in &mut table.points {
-                let is_kept = |id: &str| kept.contains(id);
-                point.choices.retain(|choice| is_kept(&choice.kernel));
-            }
-            table.points.retain(|point| !point.choices.is_empty());
+        tuning.keep(|id| kept.contains(id));
+        writer.tune_if_any(tuning)?;
+        Ok(writer)
+    }
+
+    /// A writer of the same bundle with other PTX for some of its kernels, by id: what followed
+    /// from the text before, machine code, registers, lines and measured times, is left out.
+    ///
+    /// # Errors
+    /// When no kernel has an id, a kernel's machine code alone is run, or a text is refused; all of
+    /// them at once.
+    pub fn edited(
+        bundle: &Bundle,
+        texts: &BTreeMap<String, String>,
+    ) -> Result<BundleWriter, Error> {
+        let mut problems = Problems::default();
+        let mut writer = BundleWriter::new(bundle.provenance().clone());
+        for id in texts.keys().filter(|id| bundle.kernel(id).is_none()) {
+            problems.add(id, "the bundle has no kernel of this id".to_owned());
         }
-        tuning.tables.retain(|table| !table.points.is_empty());
+        for kernel in bundle.kernels() {
+            let Some(text) = texts.get(&kernel.id) else {
+                writer.take(bundle, kernel)?;
+                continue;
+            };
+            problems.check(kernel.route != Route::CubinOnly, &kernel.id, || {
+                "its machine code alone is run: edit the PTX of a bundle that was built without \
+                 --cubin-only"
+                    .to_owned()
+            });
+            let mut kernel = kernel.clone();
+            (kernel.cubin, kernel.lines) = (None, None);
+            (kernel.resources.registers, kernel.resources.spill_bytes) = (None, None);
+            match writer.add(kernel, text, None) {
+                Err(Error::Invalid { problems: found }) => {
+                    for one in found {
+                        problems.add(&one.entry, one.message);
+                    }
+                }
+                added => added?,
+            }
+        }
+        problems.into_result()?;
+        let mut tuning = bundle.tuning().cloned().unwrap_or_default();
+        tuning.keep(|id| !texts.contains_key(id));
         writer.tune_if_any(tuning)?;
         Ok(writer)
     }

@@ -188,6 +188,17 @@ impl TuningTable {
 }
 
 impl Tuning {
+    /// Forgets what was measured of kernels that are not to be kept, by id.
+    pub(crate) fn keep(&mut self, is_kept: impl Fn(&str) -> bool) {
+        for table in &mut self.tables {
+            for point in &mut table.points {
+                point.choices.retain(|choice| is_kept(&choice.kernel));
+            }
+            table.points.retain(|point| !point.choices.is_empty());
+        }
+        self.tables.retain(|table| !table.points.is_empty());
+    }
+
     /// Reads the file's bytes, as far as they can be judged without the kernels.
     ///
     /// # Errors

@@ -85,6 +85,34 @@ fn parts_of_a_bundle_merge_to_the_whole() {
 }
 
 #[test]
+fn what_followed_from_the_text_before_goes_with_it() {
+    let whole = open(&files()).unwrap();
+    let edited = |id: &str, text: &str| {
+        let texts = [(id.to_owned(), text.to_owned())].into();
+        BundleWriter::edited(&whole, &texts).map_err(|error| error.to_string())
+    };
+    let text = whole.ptx(whole.kernel("copy_b@x-2").unwrap());
+    let text = format!("// by hand\n{text}");
+    let one = opened(&edited("copy_b@x-2", &text).unwrap());
+    let kernel = one.kernel("copy_b@x-2").unwrap();
+    assert_eq!(one.ptx(kernel), text);
+    assert_eq!(
+        (one.cubin(kernel), kernel.resources.registers),
+        (None, None)
+    );
+    let measured = one.tuning().into_iter().flat_map(|tuning| &tuning.tables);
+    let points = measured.flat_map(|table| &table.points);
+    let mut choices = points.flat_map(|point| &point.choices);
+    assert!(choices.all(|choice| choice.kernel != "copy_b@x-2"));
+    let same = |id| one.kernel(id).unwrap().content_hash == whole.kernel(id).unwrap().content_hash;
+    assert!(same("copy_a@x-1") && !same("copy_b@x-2"));
+    let unknown = edited("copy_c@x-3", &text).unwrap_err();
+    assert!(unknown.contains("no kernel of this id"), "{unknown}");
+    let empty = edited("copy_a@x-1", "").unwrap_err();
+    assert!(empty.contains("declares no .entry"), "{empty}");
+}
+
+#[test]
 fn the_same_kernel_is_taken_once_and_another_one_refused() {
     let one = made_by("one", &[("copy_f32@a-1", COPY), ("copy_f32@b-2", COPY)]);
     let two = made_by("two", &[("copy_f32@b-2", COPY), ("copy_f32@c-3", COPY)]);

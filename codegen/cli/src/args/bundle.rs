@@ -32,6 +32,8 @@ pub enum Bundle {
     Merge(Merge),
     /// Write parts of a bundle as bundles
     Split(Split),
+    /// Put edited PTX into a bundle, with the hashes that follow from it
+    Edit(Edit),
     /// Make a key that signs bundles
     Keygen(Keygen),
     /// Sign a bundle
@@ -149,6 +151,26 @@ pub struct Split {
     /// Write each part as one zip file
     #[arg(long, requires = "by")]
     pub zip: bool,
+}
+
+/// `bundle edit`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "`bundle unzip` writes the PTX of every kernel into its folder ptx, under the \
+                        kernel's id. What followed from the text before is left out: machine code, \
+                        registers, lines, measured times. `verify` tells whether the kernel still \
+                        computes what its bundle says."
+)]
+pub struct Edit {
+    /// The bundle.
+    #[command(flatten)]
+    pub source: Source,
+    /// PTX to take, as files named by the kernel's id: gemm@128x128-1f3a9c.ptx
+    #[arg(long, value_name = "FILE", required = true, num_args = 1.., value_hint = ValueHint::FilePath)]
+    pub ptx: Vec<PathBuf>,
+    /// The bundle to write: one file if it ends in .zip, else a folder
+    #[arg(short, long, value_name = "BUNDLE", value_hint = ValueHint::AnyPath)]
+    pub output: PathBuf,
 }
 
 /// `bundle keygen`.

@@ -29,6 +29,7 @@ pub fn run(args: &args::Bundle) -> Outcome {
         args::Bundle::Unzip(args) => parts::unzip(args),
         args::Bundle::Merge(args) => parts::merge(args),
         args::Bundle::Split(args) => parts::split(args),
+        args::Bundle::Edit(args) => parts::edit(args),
         args::Bundle::Keygen(args) => keys::keygen(args),
         args::Bundle::Sign(args) => keys::sign(args),
         args::Bundle::Help(args) => help::below("bundle", &args.words),

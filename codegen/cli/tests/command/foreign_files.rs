@@ -29,6 +29,7 @@ impl Folder {
         let folder = Folder(tempfile::tempdir().unwrap());
         let copy = writer_of([(copy_kernel("copy_f32@plain-1"), COPY)]);
         copy.write(Path::new(&folder.at("copy"))).unwrap();
+        fs::write(folder.at("copy_f32@plain-1.ptx"), COPY).unwrap();
         let gemm = writer_of([(gemm_kernel("gemm_f32@plain-2"), GEMM)]);
         gemm.write(Path::new(&folder.at("gemm.zip"))).unwrap();
         tilewright(["bundle", "keygen", &folder.at("key")]).expect(0);
@@ -91,10 +92,11 @@ fn mixed() -> Vec<u8> {
 }
 
 /// Commands that write a bundle.
-const BUNDLES: [&str; 4] = [
+const BUNDLES: [&str; 5] = [
     "bundle zip ./copy -o OUT",
     "bundle merge ./copy ./gemm.zip -o OUT",
     "bundle split ./gemm.zip --kernel gemm -o OUT",
+    "bundle edit ./copy --ptx ./copy_f32@plain-1.ptx -o OUT",
     "tune ./copy --device emulator --problem 3x4x1 --records ./new.jsonl -o OUT",
 ];
 

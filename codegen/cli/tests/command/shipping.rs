@@ -169,6 +169,43 @@ fn keys_are_made_once_and_told_apart() {
 }
 
 #[test]
+fn ptx_is_edited_and_hashed_again() {
+    let folder = Folder::new();
+    let at = |name: &str| folder.at(name);
+    let (copy, text, edited) = (at("copy"), at("copy_f32@plain-1.ptx"), at("edited.zip"));
+    fs::write(&text, format!("// by hand\n{COPY}")).unwrap();
+    let edit = |files: &[&str]| {
+        let words = [&["edit", copy.as_str(), "--ptx"], files, &["-o", &edited]];
+        folder.run(&words.concat())
+    };
+    edit(&[&text]).expect(0);
+    let made = Bundle::open(Path::new(&edited)).unwrap();
+    let before = Bundle::open(Path::new(&copy)).unwrap();
+    let (now, was) = (&made.kernels()[0], &before.kernels()[0]);
+    assert!(made.ptx(now).starts_with("// by hand\n"));
+    assert_ne!(now.content_hash, was.content_hash);
+    folder.run(&["verify", &edited]).expect(0);
+    // Everything that is wrong at once; nothing is written.
+    fs::remove_file(&edited).unwrap();
+    let other = at("other.ptx");
+    fs::write(&other, COPY).unwrap();
+    let refused = edit(&[&other, &at("none.ptx"), &text, &text])
+        .expect(2)
+        .stderr;
+    for part in [
+        "no kernel of the bundle has this",
+        "none.ptx",
+        "a second file",
+    ] {
+        assert!(refused.contains(part), "{part}: {refused}");
+    }
+    fs::write(&text, ".version 7.0\n").unwrap();
+    let refused = edit(&[&text]).expect(1).stderr;
+    assert!(refused.contains("declares no .entry"), "{refused}");
+    assert!(!Path::new(&edited).exists());
+}
+
+#[test]
 fn bundles_are_put_together_and_taken_apart() {
     let folder = Folder::new();
     let at = |name: &str| folder.at(name);

@@ -1,4 +1,5 @@
-//! `bundle zip`, `unzip`, `merge` and `split`: bundles in, other bundles of the same kernels out.
+//! `bundle zip`, `unzip`, `merge`, `split` and `edit`: bundles in, other bundles out, of the same
+//! kernels or of edited ones.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tilewright_bundle::{Bundle, BundleWriter, Capability, Kernel, Policy, is_zip};
 
 use super::{choose, keys, open, refusal};
-use crate::args::bundle::{Merge, Part, Source, Split, Unzip, Zip};
+use crate::args::bundle::{Edit, Merge, Part, Source, Split, Unzip, Zip};
 use crate::outcome::{Failure, Outcome, Verdict};
 use crate::quantity::counted;
 use crate::terminal::{self, GOOD};
@@ -90,6 +91,37 @@ pub fn unsigned(place: impl std::fmt::Display, bundle: &Bundle) {
              `tilewright bundle sign` signs it"
         ));
     }
+}
+
+/// Puts edited PTX in the place of what is there.
+pub fn edit(args: &Edit) -> Outcome {
+    let bundle = open(&args.source)?;
+    let (mut texts, mut failures) = (BTreeMap::new(), Vec::new());
+    for path in &args.ptx {
+        let failed = |why: String| Failure::CouldNotRun(format!("{}: {why}", path.display()));
+        let id = path.file_stem().map(|id| id.to_string_lossy().into_owned());
+        let known = id.filter(|id| bundle.kernel(id).is_some());
+        match (known, std::fs::read_to_string(path)) {
+            (_, Err(error)) => failures.push(failed(error.to_string())),
+            (None, Ok(_)) => failures.push(failed(
+                "no kernel of the bundle has this file's name: name it by the kernel's id, which \
+                 `tilewright bundle show` lists, with .ptx"
+                    .to_owned(),
+            )),
+            (Some(id), Ok(text)) => {
+                if texts.insert(id, text).is_some() {
+                    failures.push(failed("a second file for one kernel".to_owned()));
+                }
+            }
+        }
+    }
+    if let Some(failure) = Failure::all(failures) {
+        return Err(failure);
+    }
+    let writer = BundleWriter::edited(&bundle, &texts);
+    let writer = writer.map_err(|error| refusal(&args.source.bundle, error))?;
+    unsigned(args.source.bundle.display(), &bundle);
+    write(&writer, &args.output)
 }
 
 fn write(writer: &BundleWriter, output: &Path) -> Outcome {

@@ -38,7 +38,11 @@ const NOT_COUNTED: [(&str, &[&str]); 7] = [
     ),
     (
         "products of few rows and of random sizes, of candidates in part (a page of their own)",
-        &["2026-11-27-few-rows-rows", "2026-11-28-few-orders-rows"],
+        &[
+            "2026-11-27-few-rows-rows",
+            "2026-11-28-few-orders-rows",
+            "2026-11-28-shared-split-rows",
+        ],
     ),
     (
         "products whose strides no tensor map takes (a page of their own)",

@@ -13,6 +13,8 @@ use std::path::PathBuf;
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
 
+use tilewright_bundle::Capability;
+
 use crate::Making;
 use crate::arch::Arch;
 use crate::error::{Error, Result};
@@ -64,12 +66,12 @@ pub fn warned(files: &[SpecFile]) -> Vec<String> {
 pub fn runs_on(arch: &Arch, devices: &[String]) -> Result<bool> {
     let mut runs = devices.is_empty();
     for name in devices {
-        let device = Arch::parse(name).ok_or_else(|| Error::Unsupported {
+        let device = Capability::of_arch(name).ok_or_else(|| Error::Unsupported {
             feature: format!("architecture {name:?}"),
             arch: "any GPU".to_owned(),
             hint: "say sm_80, sm_90, sm_100 …".to_owned(),
         })?;
-        runs |= pack::capability(arch).allows(device.sm);
+        runs |= pack::capability(arch).allows(device.min_sm);
     }
     Ok(runs)
 }

@@ -246,6 +246,11 @@ impl EmulatorDevice {
         device
     }
 
+    /// Whether it judges by the words of the PTX document.
+    pub fn is_strict(&self) -> bool {
+        self.options.sanitize == emulator::Sanitize::Strict
+    }
+
     /// The tensor cores that it has, whatever the kernel; none where they are those of the kernel's
     /// own target.
     #[doc(hidden)]

@@ -115,10 +115,19 @@ fn what_a_gpu_wrote_is_equal_bit_for_bit() {
     assert!(most && fresh, "{counts}: capture again, on a GPU");
 }
 
-/// Integers would not tell how sums are cut and rounded, nor what becomes of NaN and infinities.
+/// Integers would not tell how sums are cut and rounded, nor what becomes of NaN and infinities. Of
+/// kernels whose sums are cut by the grid nothing else is comparable.
 #[test]
 fn captures_are_of_every_kind_of_inputs() {
-    let rows = rows();
+    let mut rows = rows();
+    let runtime = shipped::runtime();
+    rows.retain(|kernel, _| {
+        let sums = runtime
+            .bundle()
+            .kernel(kernel)
+            .and_then(|one| one.semantics.sums.as_ref());
+        sums.is_none_or(|sums| sums.splits.is_none())
+    });
     let mut kernels: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for row in rows.values().flatten() {
         let of_kind = kernels.entry(row.inputs.as_str()).or_default();

@@ -9,13 +9,10 @@ use crate::error::Error;
 /// # Errors
 /// [`Error::Request`] when the word is no such name.
 pub(crate) fn capability(arch: &str) -> Result<Capability, Error> {
-    let digits = arch.strip_prefix("sm_").map(|sm| sm.trim_end_matches('a'));
-    let sm = digits.and_then(|digits| digits.parse().ok());
-    let refused = || format!("{arch:?} is no architecture: say sm_80, sm_90, sm_100 …");
-    Ok(Capability {
-        min_sm: sm.ok_or_else(|| Error::Request(refused()))?,
-        exact: arch.ends_with('a'),
-    })
+    let refused = || {
+        format!("{arch:?} is no architecture that this version knows: say sm_80, sm_90, sm_100 …")
+    };
+    Capability::of_arch(arch).ok_or_else(|| Error::Request(refused()))
 }
 
 /// The name of an architecture.

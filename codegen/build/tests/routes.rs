@@ -99,6 +99,8 @@ fn a_committed_bundle_needs_no_generator() {
     let told = |arch: &str| config.clone().arch(arch).build().unwrap_err().to_string();
     let odd = told("9.0");
     assert!(odd.contains("\"9.0\" is no architecture"), "{odd}");
+    let newer = told("sm_999");
+    assert!(newer.contains("\"sm_999\" is no architecture"), "{newer}");
     let none = told("sm_70");
     assert!(none.contains("no kernel that sm_70 runs"), "{none}");
     assert!(none.contains("are for sm_80, sm_90a, and run"), "{none}");

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use tilewright_bundle::DType;
+use tilewright_bundle::{Capability, DType};
 
 /// So many of something, in words: `1 kernel`, `0 kernels`.
 pub fn counted(count: usize, noun: &str) -> String {
@@ -139,10 +139,11 @@ impl FromStr for Arch {
 
     fn from_str(text: &str) -> Result<Arch, String> {
         let digits = text.strip_prefix("sm_").unwrap_or(text);
-        let digits = digits.strip_suffix('a').unwrap_or(digits);
-        let sm = digits.parse();
-        sm.map(|sm| Arch { sm })
-            .map_err(|_| "an architecture such as sm_90 is needed".to_owned())
+        let known = Capability::of_arch(&format!("sm_{digits}"));
+        let missing = || "an architecture such as sm_90 is needed".to_owned();
+        known
+            .map(|known| Arch { sm: known.min_sm })
+            .ok_or_else(missing)
     }
 }
 

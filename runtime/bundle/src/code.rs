@@ -41,7 +41,25 @@ pub struct Capability {
     pub exact: bool,
 }
 
+/// Compute capabilities that NVIDIA's GPUs have, times ten (CUDA C++ Programming Guide, compute
+/// capabilities; PTX ISA, .target).
+const KNOWN: [u32; 21] = [
+    50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121,
+];
+
 impl Capability {
+    /// The devices of an architecture by its name, `sm_80`, `sm_90a`; none of a word that is no
+    /// such name.
+    pub fn of_arch(name: &str) -> Option<Capability> {
+        let digits = name.strip_prefix("sm_")?;
+        let plain = digits.strip_suffix('a');
+        let min_sm = plain.unwrap_or(digits).parse().ok()?;
+        let exact = plain.is_some();
+        KNOWN
+            .contains(&min_sm)
+            .then_some(Capability { min_sm, exact })
+    }
+
     /// Whether a device of compute capability `sm` (80, 90) runs the kernel.
     pub const fn allows(self, sm: u32) -> bool {
         if self.exact {

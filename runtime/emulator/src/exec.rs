@@ -24,12 +24,12 @@ use crate::history::History;
 use crate::launch::{Launch, RunError, broken_limits, pack, volume};
 use crate::memory::Memory;
 use crate::module::Module;
-use crate::options::Options;
+use crate::options::{Options, WarpOrder};
 use crate::tensor_core::Rules;
 use crate::trace::{LineProfile, TraceStep};
 use memory::crossing;
-use state::{Env, GlobalSpace, GlobalWords, Observed, ctas_of, variables};
-use warps::{Outcome, run_cluster};
+use state::{Env, GlobalSpace, GlobalWords, Observed, Random, ctas_of, variables};
+use warps::{Came, Outcome, Running};
 
 /// What a run gave besides the contents of the buffers.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -215,6 +215,15 @@ fn launch_finding(id: FindingId, entry: &str, cta: [u32; 3], message: String) ->
     }
 }
 
+/// Clusters that may wait for others at a time.
+const MOST_WAITING: usize = 256;
+
+/// Rounds of those that wait in which none comes to its end.
+const MOST_ROUNDS: u32 = 4096;
+
+/// Clusters of which there is a random order.
+const MOST_SHUFFLED: u64 = 1 << 20;
+
 /// Runs all clusters, in parallel when nothing they do can tell their order.
 fn run_grid(env: &Env<'_>) -> Report {
     let clusters = volume(env.launch.grid) / volume(env.launch.cluster).max(1);
@@ -226,49 +235,29 @@ fn run_grid(env: &Env<'_>) -> Report {
             ..Report::default()
         };
     }
-    let used = AtomicU64::new(0);
-    let one = |linear: u64| -> Outcome {
-        if env.options.is_to_stop() {
-            return Outcome::nothing(FindingLog::new(1));
-        }
-        let ctas = ctas_of(env.launch, linear);
-        let Some(left) = most.checked_sub(used.load(Relaxed)) else {
-            let mut findings = FindingLog::new(1);
-            let first = ctas.first().copied().unwrap_or_default();
-            let message = format!("the launch executed {most} warp instructions before this CTA");
-            findings.add(FindingId::NoProgress, 0, || {
-                budget_finding(env, first, message)
-            });
-            return Outcome::nothing(findings);
-        };
-        let outcome = run_cluster(env, &ctas, linear, left);
-        used.fetch_add(outcome.executed, Relaxed);
-        outcome
-    };
-    let empty = || Total {
-        findings: FindingLog::new(env.options.max_findings),
-        counters: Counters::default(),
-        observed: Observed::default(),
-        words: GlobalWords::default(),
-        ruled: false,
-        executed: 0,
-    };
     // The reduction keeps the order of clusters, so the report does not depend on the number of
     // threads.
     let total = if env.side_by_side() {
+        let used = AtomicU64::new(0);
+        let one = |linear: u64| {
+            let mut cluster = match begun(env, linear, used.load(Relaxed)) {
+                Ok(cluster) => cluster,
+                Err(outcome) => return outcome,
+            };
+            cluster.go(most.saturating_sub(used.load(Relaxed)), false);
+            let outcome = cluster.end();
+            used.fetch_add(outcome.executed, Relaxed);
+            outcome
+        };
         let clusters = (0..clusters).into_par_iter();
         clusters
-            .fold(empty, |total, linear| total.add(env, one(linear)))
-            .reduce(empty, |total, later| total.join(env, later))
+            .fold(
+                || Total::of(env),
+                |total, linear| total.add(env, one(linear)),
+            )
+            .reduce(|| Total::of(env), |total, later| total.join(env, later))
     } else {
-        let mut total = empty();
-        for linear in 0..clusters {
-            total = total.add(env, one(linear));
-            if env.options.stops_at_error && total.findings.has_error() {
-                break;
-            }
-        }
-        total
+        one_by_one(env, clusters)
     };
     let thread_instructions = total.counters.classes.iter().map(|class| class.lanes).sum();
     Report {
@@ -281,6 +270,109 @@ fn run_grid(env: &Env<'_>) -> Report {
         warp_instructions: total.executed,
         thread_instructions,
         is_cut_short: env.options.is_to_stop(),
+    }
+}
+
+/// The cluster of that number, where the launch may go on, of which so many instructions are used.
+fn begun<'a>(env: &'a Env<'a>, linear: u64, used: u64) -> Result<Running<'a>, Outcome> {
+    if env.options.is_to_stop() {
+        return Err(Outcome::nothing(FindingLog::new(1)));
+    }
+    let most = env.options.instructions_total;
+    let ctas = ctas_of(env.launch, linear);
+    if used > most {
+        let mut findings = FindingLog::new(1);
+        let first = ctas.first().copied().unwrap_or_default();
+        let message = format!("the launch executed {most} warp instructions before this CTA");
+        findings.add(FindingId::NoProgress, 0, || {
+            budget_finding(env, first, message)
+        });
+        return Err(Outcome::nothing(findings));
+    }
+    Ok(Running::new(env, ctas, linear))
+}
+
+/// Runs clusters one after the other. In ascending order none may wait for a later one, as a GPU
+/// has room for one at least. In another order those that wait go on when others have run.
+fn one_by_one(env: &Env<'_>, clusters: u64) -> Total {
+    let most = env.options.instructions_total;
+    let mut total = Total::of(env);
+    let mut waiting: Vec<Running<'_>> = Vec::new();
+    let may_wait = env.options.warp_order != WarpOrder::RoundRobin;
+    for linear in order(env.options.warp_order, clusters) {
+        let started: u64 = waiting.iter().map(Running::executed).sum();
+        let mut cluster = match begun(env, linear, total.executed.saturating_add(started)) {
+            Ok(cluster) => cluster,
+            Err(outcome) => {
+                total = total.add(env, outcome);
+                continue;
+            }
+        };
+        let room = may_wait && waiting.len() < MOST_WAITING;
+        match cluster.go(most.saturating_sub(total.executed), room) {
+            Came::Wait => waiting.push(cluster),
+            Came::End => total = total.add(env, cluster.end()),
+        }
+        (total, waiting) = gone_on(env, total, waiting);
+        if env.options.stops_at_error && total.findings.has_error() {
+            return total;
+        }
+    }
+    // Nobody is left whom the others could wait for: the first says so.
+    for (index, mut cluster) in waiting.into_iter().enumerate() {
+        if index == 0 {
+            cluster.go(most.saturating_sub(total.executed), false);
+        }
+        total = total.add(env, cluster.end());
+    }
+    total
+}
+
+/// Lets those that wait go on until none of them comes to its end or does what others may see.
+fn gone_on<'a>(
+    env: &Env<'_>,
+    mut total: Total,
+    mut waiting: Vec<Running<'a>>,
+) -> (Total, Vec<Running<'a>>) {
+    let most = env.options.instructions_total;
+    let mut vain = 0;
+    loop {
+        let before = waiting.len();
+        let (mut left, mut does) = (Vec::new(), false);
+        for mut cluster in waiting {
+            let done = cluster.done();
+            match cluster.go(most.saturating_sub(total.executed), true) {
+                Came::Wait => {
+                    // That it went on is counted once.
+                    does |= cluster.done() > done + 1;
+                    left.push(cluster);
+                }
+                Came::End => total = total.add(env, cluster.end()),
+            }
+        }
+        waiting = left;
+        let ended = waiting.len() < before;
+        vain = if ended { 0 } else { vain + 1 };
+        if waiting.is_empty() || !ended && !does || vain > MOST_ROUNDS {
+            return (total, waiting);
+        }
+    }
+}
+
+/// The numbers of so many clusters in the order of a schedule.
+fn order(schedule: WarpOrder, clusters: u64) -> Box<dyn Iterator<Item = u64>> {
+    match schedule {
+        WarpOrder::Random(_) if clusters > MOST_SHUFFLED => Box::new(0..clusters),
+        WarpOrder::RoundRobin => Box::new(0..clusters),
+        WarpOrder::Reverse => Box::new((0..clusters).rev()),
+        WarpOrder::Random(seed) => {
+            let mut numbers: Vec<u64> = (0..clusters).collect();
+            let mut random = Random::of_cluster(seed, clusters);
+            for at in (1..numbers.len()).rev() {
+                numbers.swap(at, random.next() as usize % (at + 1));
+            }
+            Box::new(numbers.into_iter())
+        }
     }
 }
 
@@ -310,6 +402,18 @@ struct Total {
 }
 
 impl Total {
+    /// Nothing as yet.
+    fn of(env: &Env<'_>) -> Total {
+        Total {
+            findings: FindingLog::new(env.options.max_findings),
+            counters: Counters::default(),
+            observed: Observed::default(),
+            words: GlobalWords::default(),
+            ruled: false,
+            executed: 0,
+        }
+    }
+
     fn add(self, env: &Env<'_>, outcome: Outcome) -> Total {
         let Outcome {
             findings,

@@ -30,7 +30,8 @@ pub enum AsyncOrder {
     Random(u64),
 }
 
-/// In which order the warps of a CTA get their turns.
+/// In which order the warps of a CTA get their turns, and the clusters of a launch that tells their
+/// order, where a cluster that waits for another one lets it go on but for the first of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WarpOrder {
     /// Ascending, each warp until it blocks.

@@ -166,7 +166,8 @@ pub struct Edit {
     #[command(flatten)]
     pub source: Source,
     /// PTX to take, as files named by the kernel's id: gemm@128x128-1f3a9c.ptx
-    #[arg(long, value_name = "FILE", required = true, num_args = 1.., value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
+    #[arg(value_hint = ValueHint::FilePath)]
     pub ptx: Vec<PathBuf>,
     /// The bundle to write: one file if it ends in .zip, else a folder
     #[arg(short, long, value_name = "BUNDLE", value_hint = ValueHint::AnyPath)]

@@ -52,8 +52,8 @@ pub struct Verify {
     #[arg(long, value_name = "N", default_value_t = 20)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub problems: u32,
-    /// Largest product of a problem's extents, where the kernel takes smaller ones [default: as
-    /// much as the device does in time]
+    /// Largest product of a problem's extents, where the kernel takes smaller ones; a larger one
+    /// than is drawn without it changes nothing [default: as much as the device does in time]
     #[arg(long, value_name = "V", value_parser = clap::value_parser!(u64).range(1..))]
     #[arg(conflicts_with = "capture")]
     pub volume: Option<u64>,

@@ -65,6 +65,22 @@ fn bundles_are_judged_strictly_unless_told_otherwise() {
     }
 }
 
+/// Reads a register that nothing wrote, and does nothing with it.
+const UNSET: &str = "{ .reg .b32 t; add.u32 t, t, 1; }";
+
+#[test]
+fn warnings_fail_where_kernels_are_judged_strictly() {
+    let (head, tail) = COPY.rsplit_once("ret;").unwrap();
+    let (_folder, path) = bundle_of(&format!("{head}{UNSET}\nret;{tail}"));
+    let path = path.to_str().unwrap();
+    let verify = ["verify", path, "--device", "emulator", "--problems", "1"];
+    let verify = |mode: &[&str]| tilewright(verify.iter().chain(mode));
+    let run = verify(&[]).expect(1);
+    let told = "the emulator found warning: uninit_register";
+    assert!(run.stderr.contains(told), "{}", run.stderr);
+    verify(&["--sanitize", "default"]).expect(0);
+}
+
 #[test]
 fn one_launch_is_checked_and_timed() {
     let (_folder, path) = bundle();

@@ -164,13 +164,16 @@ impl Lowering<'_> {
     fn neighbour(&mut self, lane: Expr) -> Result<Expr> {
         let [along_m, along_n] = self.kernel.work.cluster().0.map(i64::from);
         let [place_m, place_n] = self.role()?.place.clone();
+        let in_front = self.ranks_in_front();
         let column = add(lane.clone(), mul(place_n.clone(), int(along_m)));
+        let column = add(in_front.clone(), column);
         if along_n == 1 {
             return Ok(self.builder.hoist("neighbour", column));
         }
         let other = sub(lane.clone(), int(along_m));
         let skips = select(lt(other.clone(), place_n), int(0), int(1));
         let row = add(mul(add(other, skips), int(along_m)), place_m);
+        let row = add(in_front, row);
         let rank = select(lt(lane, int(along_m)), column, row);
         Ok(self.builder.hoist("neighbour", rank))
     }

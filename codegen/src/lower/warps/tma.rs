@@ -119,12 +119,13 @@ impl Lowering<'_> {
     fn sharers(&self, along: usize) -> Result<Expr> {
         let [along_m, along_n] = self.kernel.work.cluster().0.map(i64::from);
         let [place_m, place_n] = self.role()?.place.clone();
+        let in_front = self.ranks_in_front();
         Ok(if along == 1 {
             let row: i64 = (0..along_n).map(|n| 1 << (n * along_m)).sum();
-            shl(int(row), place_m)
+            shl(int(row), add(in_front, place_m))
         } else {
             let column = (1 << along_m) - 1;
-            shl(int(column), mul(place_n, int(along_m)))
+            shl(int(column), add(in_front, mul(place_n, int(along_m))))
         })
     }
 

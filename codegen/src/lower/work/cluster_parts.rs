@@ -3,7 +3,8 @@
 //! Each keeps its own there, and adds up a share of all in the order of ranks; the first takes what
 //! they came to. Of two, the first adds what the other keeps. The barrier of the cluster says that
 //! sums are there, and once more that they are read. CTAs without a part have ended, and nobody
-//! waits for them.
+//! waits for them. Where a cluster has several tiles, the CTAs that have a part of one stand as far
+//! apart as it has tiles.
 
 use crate::atoms::model::Space;
 use crate::atoms::sync::{Act, Scope};
@@ -23,7 +24,7 @@ const ON_THEIR_WAY: usize = 16;
 /// Who has parts of a cluster's tile.
 #[derive(Clone, Debug)]
 pub(in crate::lower) struct OfTile {
-    /// This CTA.
+    /// The part that this CTA has.
     rank: Expr,
     /// How many there are.
     parts: Expr,
@@ -35,8 +36,11 @@ impl Lowering<'_> {
     /// The CTA's part of its cluster's tile, if it has any.
     pub(super) fn part_of_cluster(&mut self, rule: PartRule, body: &[Op]) -> Result<Vec<Stmt>> {
         let steps = self.k_tiles()?;
-        let cta = Expr::Special(Special::CtaidX);
-        let part = rule.part(cta, steps, &mut self.builder);
+        let group = match self.kernel.work.cluster().size() {
+            1 => Expr::Special(Special::CtaidX),
+            _ => self.role()?.cluster[0].clone(),
+        };
+        let part = rule.part(group, steps, &mut self.builder);
         let (all, tile) = (part.all.clone(), part.tile.clone());
         let of_tile = OfTile {
             rank: part.rank.clone(),
@@ -94,6 +98,25 @@ impl Lowering<'_> {
         }])
     }
 
+    /// The ranks of the CTAs in front of those that have the same part as this one.
+    pub(in crate::lower) fn ranks_in_front(&self) -> Expr {
+        let together = i64::from(self.kernel.work.cluster().size());
+        match &self.parts_of_tile {
+            Some(of_tile) if together > 1 => mul(of_tile.rank.clone(), int(together)),
+            _ => int(0),
+        }
+    }
+
+    /// The ranks of the CTAs that have parts of this one's tile, but for the CTA's place among
+    /// those that have the first part, where there are several.
+    fn ranks_apart(&self, parts: u32) -> (Vec<i64>, Option<Expr>) {
+        let cluster = self.kernel.work.cluster();
+        let together = i64::from(cluster.size());
+        let apart = (0..i64::from(parts)).map(|part| part * together).collect();
+        let cta = Expr::Special(Special::CtaidX);
+        (apart, (together > 1).then(|| rem(cta, int(together))))
+    }
+
     fn of_tile(&self) -> Result<OfTile> {
         let missing = || bug(self.plan, "no part of a tile has begun".to_string());
         self.parts_of_tile.clone().ok_or_else(missing)
@@ -119,11 +142,14 @@ impl Lowering<'_> {
         let ctas = of_tile.rule.ctas as usize;
         let rounds = (ON_THEIR_WAY / ctas).clamp(1, vectors.div_ceil(ctas).max(1));
         let numbers = |count: usize| (0..count as i64).collect::<Vec<i64>>();
+        let (ranks, beside) = self.ranks_apart(of_tile.rule.ctas);
+        let beside = beside.map(|beside| self.builder.hoist("beside", beside));
         let args = [
             ("place", Arg::Int(place)),
-            ("rank", Arg::Int(of_tile.rank)),
+            ("part", Arg::Int(of_tile.rank)),
             ("parts", Arg::Int(of_tile.parts)),
-            ("ranks", Arg::Imms(numbers(ctas))),
+            ("ranks", Arg::Imms(ranks)),
+            ("beside", Arg::Ints(beside.into_iter().collect())),
             ("rounds", Arg::Imms(numbers(rounds))),
             ("vectors", Arg::Imm(vectors as i64)),
             ("apart", Arg::Imm(apart)),
@@ -134,12 +160,18 @@ impl Lowering<'_> {
     /// Adds the accumulators of the second CTA, out of its shared memory.
     fn add_of_other(&mut self, acc: TileId) -> Result<Vec<Stmt>> {
         let place = self.own_vectors()?;
+        let (ranks, beside) = self.ranks_apart(2);
+        let apart = int(ranks.last().copied().unwrap_or_default());
+        let other = match beside {
+            Some(beside) => self.builder.hoist("other", add(beside, apart)),
+            None => apart,
+        };
         let mut out = Vec::new();
         for (registers, offsets) in self.added_at_a_time(acc)? {
             let args = [
                 ("acc", Arg::Regs(registers)),
                 ("place", Arg::Int(place.clone())),
-                ("cta", Arg::Int(int(1))),
+                ("cta", Arg::Int(other.clone())),
                 ("offsets", Arg::Imms(offsets)),
             ];
             out.extend(self.sync((Act::AddPartial, Scope::Cluster, Space::Smem), args)?);

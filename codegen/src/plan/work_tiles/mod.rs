@@ -210,7 +210,7 @@ impl Work {
     /// CTAs that are launched as a cluster, whatever they share.
     pub fn launched_together(&self) -> u32 {
         let parts = self.parts().map_or(1, |rule| rule.ctas);
-        self.cluster().size().max(self.shared_by).max(parts)
+        (self.cluster().size() * parts).max(self.shared_by)
     }
 
     /// How CTAs stand in clusters, each in one of its own where a kernel knows nothing of them.

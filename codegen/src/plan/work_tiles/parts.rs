@@ -1,24 +1,25 @@
-//! Output tiles cut along k, each into as many parts as a cluster has CTAs.
+//! Output tiles cut along k, each into as many parts as a cluster has CTAs along k.
 //!
-//! The CTA of rank r has the r-th part; all but the last are of the same length, and those that are
-//! left when the tile is at its end have none. Each adds up a share of all sums, in the order of
-//! ranks, and the first stores the tile; of two the first adds the other's, which takes less time.
+//! A cluster of several tiles has as many groups of CTAs as it cuts each into parts: the group of
+//! rank r has the r-th part of each. All parts but the last are of the same length, and those that
+//! are left when the tile is at its end have none. Each adds up a share of all sums, in the order
+//! of ranks, and the first stores the tile; of two the first adds the other's, which takes less.
 
 use super::arith::{Index, Names};
 
 /// How a tile is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartRule {
-    /// CTAs of a cluster.
+    /// CTAs of a cluster along k.
     pub ctas: u32,
 }
 
 /// A tile's part.
 #[derive(Clone, Debug)]
 pub struct ClusterPart<N: Index> {
-    /// The CTA in its cluster.
+    /// The group of CTAs in its cluster.
     pub rank: N,
-    /// The output tile.
+    /// The output tile, or the cluster's tiles.
     pub tile: N,
     /// Its first step along k.
     pub from: N,
@@ -38,16 +39,16 @@ impl PartRule {
         self.ctas > 2
     }
 
-    /// What the CTA of that number of the grid has, of tiles with so many steps along k each.
+    /// What the group of that number of the grid has, of tiles with so many steps along k each.
     pub fn part<N: Index>(
         self,
-        cta: N,
+        group: N,
         steps: N,
         hoist: &mut (impl Names<N> + Names<N::Truth>),
     ) -> ClusterPart<N> {
         let ctas = N::int(i64::from(self.ctas));
-        let rank = hoist.name("rank", N::rem(cta.clone(), ctas.clone()));
-        let tile = hoist.name("tile", N::div(cta, ctas.clone()));
+        let rank = hoist.name("rank", N::rem(group.clone(), ctas.clone()));
+        let tile = hoist.name("tile", N::div(group, ctas.clone()));
         let rounded = N::add(steps.clone(), N::int(i64::from(self.ctas) - 1));
         let each = hoist.name("part_trips", N::div(rounded, ctas));
         let from = hoist.name("from", N::mul(rank.clone(), each.clone()));

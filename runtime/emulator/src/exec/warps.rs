@@ -14,4 +14,4 @@ mod run;
 mod deadlock;
 mod cluster;
 
-pub(crate) use cluster::{Outcome, run_cluster};
+pub(crate) use cluster::{Came, Outcome, Running};

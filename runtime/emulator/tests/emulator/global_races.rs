@@ -43,6 +43,13 @@ fn gives(ids: &[&str], body: &str) {
     }
 }
 
+/// Under one of the schedules at least.
+fn gives_some(id: &str, body: &str) {
+    let runs = runs(body);
+    let found = runs.iter().any(|run| run.ids().contains(&id));
+    assert!(found, "{body}");
+}
+
 #[test]
 fn the_read_only_cache_sees_no_store_of_the_launch() {
     let through = |load: &str| format!("st.global.u32 [%rd2], %r2; {load} %r6, [%rd2];");
@@ -111,7 +118,7 @@ fn turnstile(before: &str, atomic: &str, after: &str) -> String {
         "st.global.u32 [%rd2], %r2; {before} bar.sync 0; .shared .align 4 .b32 last;
          @%p1 {atomic} %r8, [%rd1+2048], 1; @%p1 st.shared.u32 [last], %r8; bar.sync 0;
          {after} ld.shared.u32 %r8, [last]; setp.ne.u32 %p4, %r8, 3; @%p4 bra X;
-         ld.global.u32 %r9, [%rd3]; X:"
+         ld.global.u32 %r9, [%rd3]; ld.global.u32 %r9, [%rd3+768]; X:"
     )
 }
 
@@ -183,6 +190,38 @@ fn fences_of_one_thread_order_those_that_met_it() {
         &body(raise, "fence.acq_rel.gpu; bar.sync 1;"),
     );
     gives(&["race_global"], &body(&fenced, "fence.acq_rel.gpu;"));
+}
+
+/// An acquire that does not look at what it read orders nothing: in another order of the CTAs the
+/// flag is not there yet. One that waits is waited for, whichever comes first.
+#[test]
+fn a_flag_that_nobody_waits_for_is_found() {
+    let waits = flag(STORE, "bar.sync 0;", RELEASE, ACQUIRE, "bar.sync 1;");
+    let vain = waits.replace("@%p4 bra L;", "");
+    gives_some("race_global", &vain);
+    // Both ways, again and again.
+    let turns = "setp.gt.u32 %p5, %r3, 1; @%p5 bra X; @!%p1 bra X; mov.u32 %r9, 0;
+        N: shl.b32 %r6, %r9, 1; add.u32 %r6, %r6, %r3;
+        L: ld.acquire.gpu.global.u32 %r8, [%rd1+2048]; setp.ne.u32 %p4, %r8, %r6; @%p4 bra L;
+        ld.global.u32 %r8, [%rd1]; add.u32 %r8, %r8, 1; st.global.u32 [%rd1], %r8;
+        add.u32 %r6, %r6, 1; st.release.gpu.global.u32 [%rd1+2048], %r6;
+        add.u32 %r9, %r9, 1; setp.lt.u32 %p4, %r9, 5; @%p4 bra N; X:";
+    for run in runs(turns).into_iter().skip(1) {
+        assert!(run.ids().is_empty(), "{:#?}", run.report.findings);
+        assert_eq!(run.words(0)[0], 10);
+    }
+    // A GPU with room for one CTA would not come to the end.
+    assert_eq!(runs(turns)[0].ids(), ["no_progress"]);
+    // Nobody raises it.
+    let never = "@!%p1 bra X; L: ld.acquire.gpu.global.u32 %r8, [%rd1+2048];
+        setp.eq.u32 %p4, %r8, 0; @%p4 bra L; X:";
+    for run in runs(never) {
+        assert!(
+            run.ids().contains(&"no_progress"),
+            "{:#?}",
+            run.report.findings
+        );
+    }
 }
 
 /// What a CTA acquired it passes on, as far as the releasing thread knows of it.

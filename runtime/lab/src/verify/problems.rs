@@ -74,8 +74,8 @@ pub struct Draw<'a> {
     most: i64,
     /// What extents are made for, in place of drawn ones, as far as the kernel takes them.
     aim: Option<Aim>,
-    /// Whether a largest product of the extents was asked for.
-    is_bounded: bool,
+    /// Largest product of the extents that was asked for.
+    allowed: i64,
     /// Whether scalars may be 0.
     has_zeros: bool,
 }
@@ -114,7 +114,7 @@ impl<'a> Draw<'a> {
                 false => most,
             },
             aim: None,
-            is_bounded: false,
+            allowed: i64::MAX,
             has_zeros: true,
         }
     }
@@ -127,11 +127,13 @@ impl<'a> Draw<'a> {
         self
     }
 
-    /// Draws no larger product of the extents, as far as the kernel takes smaller ones.
+    /// Draws no larger product of the extents, as far as the kernel takes smaller ones; a bound
+    /// above what is drawn anyway changes nothing.
     #[must_use]
     pub fn with_volume(mut self, most: u64) -> Draw<'a> {
-        self.most = self.most.min(i64::try_from(most).unwrap_or(i64::MAX));
-        self.is_bounded = true;
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        self.allowed = self.allowed.min(most);
+        self.most = self.most.min(most);
         self
     }
 
@@ -291,13 +293,14 @@ impl<'a> Draw<'a> {
     fn aimed(&mut self, names: &[(Name, String)], attempt: u32) -> Option<Vec<i64>> {
         let aim = self.aim.filter(|_| attempt < AIMED)?;
         let traits = self.kernel.traits.as_ref()?;
-        let most = match self.large || self.is_bounded {
+        let most = match self.large {
             true => self.most,
             false if names.len() > PLAIN_MODES => {
                 self.most.saturating_mul(AIMED_MORE_OF_MANY_MODES)
             }
             false => self.most.saturating_mul(AIMED_MORE),
         };
+        let most = most.min(self.allowed);
         let mut rng = StdRng::seed_from_u64(self.rng.random());
         let constant = self.constant();
         let env = constants(self.kernel);

@@ -154,6 +154,12 @@ impl<'a> Trial<'a> {
         outcome.thread_instructions = report.thread_instructions;
         outcome.tensor_cores = report.tensor_cores.map(RulesRecord::from);
         outcome.profile = report.profile;
+        // Kernels that are made here have none by the document's words.
+        let is_strict = matches!(self.device, Device::Emulator(device) if device.is_strict());
+        if is_strict && !report.warnings.is_empty() {
+            let all = report.warnings.join("; ");
+            return Ok(Err(format!("the emulator found {all}")));
+        }
         let mut outputs = Vec::new();
         let mut trace = self.traced.then(Tracer::default);
         for (at, loaded) in operands.iter().enumerate() {

@@ -91,7 +91,7 @@ fn write_tiles(f: &mut fmt::Formatter<'_>, plan: &Plan) -> fmt::Result {
         let ctas = rule.ctas;
         writeln!(
             f,
-            "  cluster (1,1,{ctas}): {ctas} CTAs, each with a part of a tile along k"
+            "  along k {ctas} groups of such clusters, each with a part of the tiles"
         )?;
     }
     let most = work

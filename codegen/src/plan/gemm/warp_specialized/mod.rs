@@ -186,27 +186,21 @@ fn check_parts(spec: &Spec, chooser: &mut Chooser<'_>, work: &Work) {
     if work.parts().is_none() {
         return;
     }
-    if [m, n] != [1, 1] {
-        let message = format!(
-            "cluster ({m},{n},{k}): the {k} CTAs along k have the parts of one tile, and share no \
-             loads with others: use (1,1,{k}), or ({m},{n},1)"
-        );
-        chooser.violate("cluster", message);
-    }
     if let Auto::Given(kind @ (SchedulerKind::Persistent | SchedulerKind::StreamK)) =
         spec.schedule.scheduler.kind
     {
         let message = format!(
-            "cluster ({m},{n},{k}): a cluster makes one tile, scheduler.kind {} has several of \
-             them: use kind single, or cluster (1,1,1)",
+            "cluster ({m},{n},{k}): each CTA of a cluster along k has a part of one tile, by \
+             scheduler.kind {} several of them: use kind single, or cluster ({m},{n},1)",
             kind.name()
         );
         chooser.violate("cluster", message);
     }
     if spec.schedule.pipeline.schedule == Auto::Given(KernelSchedule::Pingpong) {
         let message = format!(
-            "cluster ({m},{n},{k}): a cluster makes one tile, and by pingpong each consumer has \
-             tiles of its own: use pipeline.schedule cooperative, or cluster (1,1,1)"
+            "cluster ({m},{n},{k}): each CTA of a cluster along k has a part of one tile, and by \
+             pingpong each consumer has tiles of its own: use pipeline.schedule cooperative, or \
+             cluster ({m},{n},1)"
         );
         chooser.violate("cluster", message);
     }

@@ -38,74 +38,138 @@ impl Outcome {
     }
 }
 
-/// Runs one cluster; `budget` is what is left of the launch's instructions.
-pub(crate) fn run_cluster(env: &Env<'_>, ctas: &[[u32; 3]], linear: u64, budget: u64) -> Outcome {
-    let mut st = State::new(env, ctas);
-    if let Some(race) = &mut st.race {
-        race.number = linear as u32;
-    }
-    st.begin_history(ctas);
-    let mut warps: Vec<Warp> = Vec::new();
-    for rank in 0..st.cluster_ctas() {
-        st.switch(rank);
-        let ids = 0..st.near.live.len() as u32;
-        warps.extend(ids.map(|id| Warp::new(&st, id)));
-    }
-    let mut random = match env.options.warp_order {
-        WarpOrder::Random(seed) => Random::of_cluster(seed, linear),
-        _ => Random::default(),
-    };
-    if let AsyncOrder::Random(seed) = env.options.async_order {
-        st.chance = Random::of_cluster(seed, linear);
-    }
-    let (mut turns, mut debts) = (0, Vec::new());
-    while !st.stopped && warps.iter().any(|warp| !warp.done()) {
-        let (before, moved) = ((st.executed, st.events), st.moved);
-        turn(&mut warps, &mut st, &mut random, &mut debts);
-        if env.options.is_to_stop() {
-            st.stopped = true;
-            break;
+/// A cluster that has begun.
+pub(crate) struct Running<'a> {
+    st: State<'a>,
+    warps: Vec<Warp>,
+    random: Random,
+    ctas: Vec<[u32; 3]>,
+    /// Turns since a queued copy was completed.
+    turns: u32,
+    /// The places of warps that owe instructions, in the order of their turns.
+    debts: Vec<usize>,
+}
+
+/// How far a cluster has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Came {
+    /// To its end, or to what ends it.
+    End,
+    /// To loops that wait for another cluster.
+    Wait,
+}
+
+impl<'a> Running<'a> {
+    /// The cluster of that number, before its first instruction.
+    pub(crate) fn new(env: &'a Env<'a>, ctas: Vec<[u32; 3]>, linear: u64) -> Running<'a> {
+        let mut st = State::new(env, &ctas);
+        if let Some(race) = &mut st.race {
+            race.number = linear as u32;
         }
-        if st.executed > budget {
-            let total = env.options.instructions_total;
-            st.report(FindingId::NoProgress, Site::default(), None, || {
-                format!("the launch executed {total} warp instructions without coming to its end")
-            });
-            break;
+        st.begin_history(&ctas);
+        let mut warps: Vec<Warp> = Vec::new();
+        for rank in 0..st.cluster_ctas() {
+            st.switch(rank);
+            let ids = 0..st.near.live.len() as u32;
+            warps.extend(ids.map(|id| Warp::new(&st, id)));
         }
-        turns += 1;
-        let idle = warps
-            .iter()
-            .all(|warp| warp.done() || warp.spinning || warp.waits());
-        let due = idle && st.events == before.1 || turns > PATIENCE || st.completes_by_chance();
-        if due && !st.queue.pending.is_empty() {
-            pay(&mut warps, &mut st, &mut debts);
-            complete_one(&mut st, &mut random);
-            turns = 0;
-            continue;
+        let random = match env.options.warp_order {
+            WarpOrder::Random(seed) => Random::of_cluster(seed, linear),
+            _ => Random::default(),
+        };
+        if let AsyncOrder::Random(seed) = env.options.async_order {
+            st.chance = Random::of_cluster(seed, linear);
         }
-        let frozen = st.moved == moved && st.executed != before.0 && st.queue.pending.is_empty();
-        if frozen && !st.stopped && !env.side_by_side() {
-            spin::report(&warps, &mut st);
-            break;
-        }
-        let stuck = (st.executed, st.events) == before && warps.iter().any(|warp| !warp.done());
-        if stuck && !st.stopped && !warps.iter_mut().any(Warp::force) {
-            deadlock::report(&warps, &mut st);
-            break;
+        Running {
+            st,
+            warps,
+            random,
+            ctas,
+            turns: 0,
+            debts: Vec::new(),
         }
     }
-    pay(&mut warps, &mut st, &mut debts);
-    end(&mut warps, &mut st);
-    st.end_history(ctas);
-    let words = st.race.take().map(|race| race.words).unwrap_or_default();
-    Outcome {
-        findings: st.findings,
-        counters: st.counters,
-        observed: st.observed,
-        words,
-        ruled: st.ruled,
-        executed: st.executed,
+
+    /// Instructions of warps that it has executed.
+    pub(crate) fn executed(&self) -> u64 {
+        self.st.executed
+    }
+
+    /// Counts what others may see that it has done, and times that it went on.
+    pub(crate) fn done(&self) -> u64 {
+        self.st.changes
+    }
+
+    /// Goes on, as others may have changed what its loops wait for; `budget` is what is left of the
+    /// launch's instructions, its own that are executed among them. Where it comes to wait that is
+    /// its end, and a finding, unless others may go on meanwhile.
+    pub(crate) fn go(&mut self, budget: u64, may_wait: bool) -> Came {
+        let (st, warps) = (&mut self.st, &mut self.warps);
+        let env = st.env;
+        st.changes += 1;
+        st.traces += 1;
+        while !st.stopped && warps.iter().any(|warp| !warp.done()) {
+            let (before, moved) = ((st.executed, st.events), st.moved);
+            turn(warps, st, &mut self.random, &mut self.debts);
+            if env.options.is_to_stop() {
+                st.stopped = true;
+                break;
+            }
+            if st.executed > budget {
+                let total = env.options.instructions_total;
+                st.report(FindingId::NoProgress, Site::default(), None, || {
+                    format!(
+                        "the launch executed {total} warp instructions without coming to its end"
+                    )
+                });
+                break;
+            }
+            self.turns += 1;
+            let idle = warps
+                .iter()
+                .all(|warp| warp.done() || warp.spinning || warp.waits());
+            let late = self.turns > PATIENCE;
+            let due = idle && st.events == before.1 || late || st.completes_by_chance();
+            if due && !st.queue.pending.is_empty() {
+                pay(warps, st, &mut self.debts);
+                complete_one(st, &mut self.random);
+                self.turns = 0;
+                continue;
+            }
+            let frozen =
+                st.moved == moved && st.executed != before.0 && st.queue.pending.is_empty();
+            if frozen && !st.stopped && !env.side_by_side() {
+                if may_wait {
+                    return Came::Wait;
+                }
+                spin::report(warps, st);
+                break;
+            }
+            let stuck = (st.executed, st.events) == before && warps.iter().any(|warp| !warp.done());
+            if stuck && !st.stopped && !warps.iter_mut().any(Warp::force) {
+                deadlock::report(warps, st);
+                break;
+            }
+        }
+        Came::End
+    }
+
+    /// Ends it where it is.
+    pub(crate) fn end(mut self) -> Outcome {
+        let (st, warps) = (&mut self.st, &mut self.warps);
+        pay(warps, st, &mut self.debts);
+        end(warps, st);
+        st.end_history(&self.ctas);
+        let mut st = self.st;
+        let words = st.race.take().map(|race| race.words).unwrap_or_default();
+        Outcome {
+            findings: st.findings,
+            counters: st.counters,
+            observed: st.observed,
+            words,
+            ruled: st.ruled,
+            executed: st.executed,
+        }
     }
 }
 

@@ -49,6 +49,16 @@ fn batches_count_in_the_volume_of_a_problem() {
         }
     }
     assert!(most[0] <= VOLUMES[1], "{most:?}");
+    // A bound above what is drawn anyway changes nothing, one in between holds.
+    let aimed = || Draw::new(&kernel, device.info(), 7).with_aim(Aim::Steps);
+    let extents = |mut draw: Draw<'_>| -> Vec<i64> {
+        let case = draw.next_case().unwrap();
+        case.problem.extents().map(|(_, n)| n).collect()
+    };
+    assert_eq!(extents(aimed().with_volume(u64::MAX)), extents(aimed()));
+    let between = VOLUMES[1] as u64 + 1;
+    let bounded = extents(aimed().with_volume(between));
+    assert!(volume(&bounded) as u64 <= between, "{bounded:?}");
     // What is made to be hard is larger, and still there.
     let bound = VOLUMES[1] * AIMED_MORE_OF_MANY_MODES;
     assert!((VOLUMES[1]..=bound).contains(&most[1]), "{most:?}");

@@ -54,7 +54,7 @@ pub(crate) fn build(program: &Path, args: &[OsString]) -> Result<String, Error> 
                 "{}, without a word: is it tilewright, which {VARIABLE} or the PATH is to name?",
                 output.status
             ),
-            said => format!("{}: {said}", output.status),
+            _ => format!("{}: {}", output.status, errors_first(&said)),
         })),
     }
 }
@@ -83,7 +83,18 @@ const DOUBT: &str = "warning[";
 /// The reports and notes among what a build said: what may not be meant, what it left out, and what
 /// nobody judged.
 pub(crate) fn warnings(said: &str) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
+    doubts_and_rest(said).0
+}
+
+/// What a build said, with what is wrong before what may not be meant.
+fn errors_first(said: &str) -> String {
+    let (doubts, rest) = doubts_and_rest(said.trim());
+    Vec::from_iter([rest].into_iter().chain(doubts)).join("\n")
+}
+
+/// The reports and notes, and all else but what the build step says itself.
+fn doubts_and_rest(said: &str) -> (Vec<String>, String) {
+    let (mut found, mut rest): (Vec<String>, Vec<&str>) = (Vec::new(), Vec::new());
     let mut in_report = false;
     for line in said.lines() {
         let begins = |starts: &[&str]| starts.iter().any(|start| line.starts_with(start));
@@ -102,10 +113,13 @@ pub(crate) fn warnings(said: &str) -> Vec<String> {
                 found.push(line.strip_prefix("note: ").unwrap_or(line).to_owned());
                 in_report = false;
             }
-            None => in_report = false,
+            None => {
+                in_report = false;
+                rest.push(line);
+            }
         }
     }
-    found
+    (found, rest.join("\n"))
 }
 
 #[cfg(test)]
@@ -117,6 +131,15 @@ mod tests {
         assert!(tells_of_a_bundle(b"good: k.zip, 1 kernel, sha256 ab\n"));
         assert!(tells_of_a_bundle(b"unchanged: k.zip, 1 kernel\n"));
         assert!(!tells_of_a_bundle(b"") && !tells_of_a_bundle(b"good morning\n"));
+    }
+
+    #[test]
+    fn what_is_wrong_comes_first() {
+        let said = "warning[name-mismatch]: `name` is `a`\n --> b.yaml:1:1\n  |\n  = help: `b`\n\
+                    error[unknown-key]: `tpye` is no key\n --> b.yaml:3:1\n  |\n3 | tpye: x\n";
+        let told = errors_first(said);
+        let (wrong, doubt) = said.trim().split_at(said.find("error").unwrap_or_default());
+        assert_eq!(told, format!("{doubt}\n{}", wrong.trim_end()));
     }
 
     #[test]

@@ -318,6 +318,13 @@ impl Config {
                 .to_owned()
         });
         let mut warnings = Vec::from_iter(unheld);
+        if self.cubin.is_some() && !bundle.kernels().iter().any(|one| one.cubin.is_some()) {
+            warnings.push(format!(
+                "{} has no machine code, which Config::cubin asks for: drivers compile its kernels; \
+                 build it with --cubin",
+                committed.display()
+            ));
+        }
         if self.archs.is_empty() {
             bundle.save(path).map_err(Error::bundle(path))?;
             return Ok((checked, warnings));

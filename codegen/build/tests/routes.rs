@@ -96,6 +96,12 @@ fn a_committed_bundle_needs_no_generator() {
     );
     assert_eq!(part.bundle, package.at("out/old.zip"));
     assert_eq!(ids(&part.bundle), ["copy_f32@plain-1", "gemm_f32@plain-2"]);
+    let code = config.clone().cubin("own").build().unwrap();
+    assert!(
+        matches!(&code.warnings[..], [one] if one.contains("no machine code")),
+        "{:?}",
+        code.warnings
+    );
     let told = |arch: &str| config.clone().arch(arch).build().unwrap_err().to_string();
     let odd = told("9.0");
     assert!(odd.contains("\"9.0\" is no architecture"), "{odd}");

@@ -218,7 +218,7 @@ fn launch_finding(id: FindingId, entry: &str, cta: [u32; 3], message: String) ->
 /// Clusters that may wait for others at a time.
 const MOST_WAITING: usize = 256;
 
-/// Rounds of those that wait in which none comes to its end.
+/// Times that all that wait are asked in a row.
 const MOST_ROUNDS: u32 = 4096;
 
 /// Clusters of which there is a random order.
@@ -328,35 +328,32 @@ fn one_by_one(env: &Env<'_>, clusters: u64) -> Total {
     total
 }
 
-/// Lets those that wait go on until none of them comes to its end or does what others may see.
+/// Lets those go on whose wait may be over, until there are none.
 fn gone_on<'a>(
     env: &Env<'_>,
     mut total: Total,
     mut waiting: Vec<Running<'a>>,
 ) -> (Total, Vec<Running<'a>>) {
     let most = env.options.instructions_total;
-    let mut vain = 0;
-    loop {
-        let before = waiting.len();
-        let (mut left, mut does) = (Vec::new(), false);
+    for _ in 0..MOST_ROUNDS {
+        let (mut left, mut any) = (Vec::new(), false);
         for mut cluster in waiting {
-            let done = cluster.done();
+            if !cluster.may_go_on() {
+                left.push(cluster);
+                continue;
+            }
+            any = true;
             match cluster.go(most.saturating_sub(total.executed), true) {
-                Came::Wait => {
-                    // That it went on is counted once.
-                    does |= cluster.done() > done + 1;
-                    left.push(cluster);
-                }
+                Came::Wait => left.push(cluster),
                 Came::End => total = total.add(env, cluster.end()),
             }
         }
         waiting = left;
-        let ended = waiting.len() < before;
-        vain = if ended { 0 } else { vain + 1 };
-        if waiting.is_empty() || !ended && !does || vain > MOST_ROUNDS {
-            return (total, waiting);
+        if !any {
+            break;
         }
     }
+    (total, waiting)
 }
 
 /// The numbers of so many clusters in the order of a schedule.

@@ -212,6 +212,7 @@ impl<'a> Call<'a> {
                 "{name} is {extent}; {MAX_EXTENT} is the most that kernels count to"
             )));
         }
+        self.check_starts()?;
         let mut refusals = Vec::new();
         for operand in &kernel.semantics.operands {
             let mut given = self.operands.iter();
@@ -240,6 +241,21 @@ impl<'a> Call<'a> {
             true => Ok(kernel),
             false => Err(refused(kernel, refusals)),
         }
+    }
+
+    /// Refuses operands that start behind their memory's end.
+    fn check_starts(&self) -> Result<(), Error> {
+        for (name, given) in &self.operands {
+            let bytes = given.memory.bytes();
+            if let Some(bytes) = bytes.filter(|bytes| *bytes < given.at_bytes) {
+                return Err(Error::Request(format!(
+                    "`{name}` starts {} bytes behind the start of its memory, which has {bytes}: \
+                     give starting_at less",
+                    given.at_bytes
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// The problem with the strides of operands that have none of their own.

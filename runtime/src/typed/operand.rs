@@ -23,6 +23,19 @@ pub(super) enum Memory<'a> {
     InPlace,
 }
 
+impl Memory<'_> {
+    /// How many bytes it has; none where another operand says so.
+    pub fn bytes(&self) -> Option<u64> {
+        match self {
+            Memory::Device(buffer) => Some(buffer.len()),
+            Memory::Host(bytes) => Some(bytes.len() as u64),
+            Memory::HostMut(bytes) => Some(bytes.len() as u64),
+            Memory::Foreign(_, bytes) => Some(*bytes),
+            Memory::InPlace => None,
+        }
+    }
+}
+
 /// What a field gives to a call.
 #[derive(Debug)]
 pub(super) struct Given<'a> {

@@ -61,6 +61,21 @@ fn slices_and_arrays_are_the_same_operands() {
 }
 
 #[test]
+fn an_operand_starts_inside_its_memory() {
+    let (runtime, function) = runtime(copy_kernel("copy_f32@plain-1"), COPY);
+    let source = numbers(3 * 8);
+    let mut written = vec![0.0f32; 3 * 8];
+    for start in [25, usize::MAX] {
+        let s: In<'_, f32, 2> = In::from(&source).starting_at(start);
+        let d: Out<'_, f32, 2> = Out::from(&mut written);
+        let call = Call::new(&function).extent("m", 3).extent("n", 8);
+        let told = call.input("s", s).output("d", d).launch(&runtime);
+        let told = told.map(|_| ()).unwrap_err().to_string();
+        assert!(told.contains("of its memory, which has 96"), "{told}");
+    }
+}
+
+#[test]
 fn an_input_may_lie_where_the_output_does() {
     let (runtime, function) = runtime(scaled_kernel("scaled@x-1"), SCALED);
     let mut rows = numbers(2 * 4);

@@ -190,6 +190,26 @@ fn fences_of_one_thread_order_those_that_met_it() {
         &body(raise, "fence.acq_rel.gpu; bar.sync 1;"),
     );
     gives(&["race_global"], &body(&fenced, "fence.acq_rel.gpu;"));
+    // A fence covers what is before it: not the stores behind it, nor those of others that no
+    // barrier orders before it.
+    let (acquired, barrier) = ("@%p1 fence.acq_rel.gpu; bar.sync 1;", "bar.sync 0;");
+    let with = |before: &str, between: &str| {
+        let store = format!("{before} {STORE} {between}");
+        flag(&store, barrier, raise, read, acquired)
+    };
+    gives(&[], &with("", fence));
+    gives(&["race_global"], &with(fence, ""));
+    gives(&["race_global"], &with("", "@%p1 fence.acq_rel.gpu;"));
+}
+
+#[test]
+fn copies_of_threads_read_global_memory() {
+    let copy = "cp.async.ca.shared.global [%r5], [%rd4], 4; cp.async.wait_all;";
+    let other = "xor.b32 %r6, %r2, 1; mul.wide.u32 %rd4, %r6, 4; add.u64 %rd4, %rd4, %rd1;
+        shl.b32 %r4, %r1, 2; mov.u32 %r5, s; add.u32 %r5, %r5, %r4;";
+    let body = |between: &str| format!("{other} st.global.u32 [%rd2], %r2; {between} {copy}");
+    gives(&[], &body("bar.sync 0;"));
+    gives(&["race_global"], &body(""));
 }
 
 /// An acquire that does not look at what it read orders nothing: in another order of the CTAs the
@@ -212,6 +232,14 @@ fn a_flag_that_nobody_waits_for_is_found() {
     }
     // A GPU with room for one CTA would not come to the end.
     assert_eq!(runs(turns)[0].ids(), ["no_progress"]);
+    // Polls that write what is there: what they read is theirs alone before others act.
+    for poll in [
+        "atom.acquire.gpu.global.exch.b32 %r8, [%rd1+2048], 0;",
+        "atom.acquire.gpu.global.cas.b32 %r8, [%rd1+2048], 1, 2;",
+    ] {
+        let body = flag(STORE, "bar.sync 0;", RELEASE, poll, "bar.sync 1;");
+        gives(&[], &body);
+    }
     // Nobody raises it.
     let never = "@!%p1 bra X; L: ld.acquire.gpu.global.u32 %r8, [%rd1+2048];
         setp.eq.u32 %p4, %r8, 0; @%p4 bra L; X:";

@@ -81,8 +81,8 @@ fn alignment() {
     pair("misaligned", &at(8), &at(4));
     let copy = |offset| {
         format!(
-            ".shared .align 16 .b8 s[64]; {BASE} st.global.v4.u32 [%rd1], {{1, 2, 3, 4}};
-            st.global.u32 [%rd1+16], 5; setp.eq.u32 %p1, %r1, 0;
+            ".shared .align 16 .b8 s[64]; {BASE} setp.eq.u32 %p1, %r1, 0;
+            @%p1 st.global.v4.u32 [%rd1], {{1, 2, 3, 4}}; @%p1 st.global.u32 [%rd1+16], 5;
             @%p1 cp.async.ca.shared.global [s+{offset}], [%rd1], 8; cp.async.wait_all;"
         )
     };
@@ -93,8 +93,8 @@ fn alignment() {
 fn a_copy_reads_no_more_than_it_writes() {
     let copy = |source| {
         format!(
-            ".shared .align 16 .b8 s[64]; {BASE} st.global.v4.u32 [%rd1], {{1, 2, 3, 4}};
-            setp.eq.u32 %p1, %r1, 0; mov.u32 %r2, {source};
+            ".shared .align 16 .b8 s[64]; {BASE} setp.eq.u32 %p1, %r1, 0;
+            @%p1 st.global.v4.u32 [%rd1], {{1, 2, 3, 4}}; mov.u32 %r2, {source};
             @%p1 cp.async.ca.shared.global [s], [%rd1], 8, %r2; cp.async.wait_all;"
         )
     };

@@ -128,6 +128,13 @@ impl<'a> Trial<'a> {
         })
     }
 
+    /// What warnings come to: kernels that are made here have none by the document's words.
+    fn doubts(&self, warnings: &[String]) -> Option<String> {
+        let is_strict = matches!(self.device, Device::Emulator(device) if device.is_strict());
+        let told = || format!("the emulator found {}", warnings.join("; "));
+        (is_strict && !warnings.is_empty()).then(told)
+    }
+
     /// Launches, and checks everything but the outputs' values. Returns the elements of each output
     /// by operand, or what is wrong.
     fn launch(
@@ -154,11 +161,8 @@ impl<'a> Trial<'a> {
         outcome.thread_instructions = report.thread_instructions;
         outcome.tensor_cores = report.tensor_cores.map(RulesRecord::from);
         outcome.profile = report.profile;
-        // Kernels that are made here have none by the document's words.
-        let is_strict = matches!(self.device, Device::Emulator(device) if device.is_strict());
-        if is_strict && !report.warnings.is_empty() {
-            let all = report.warnings.join("; ");
-            return Ok(Err(format!("the emulator found {all}")));
+        if let Some(found) = self.doubts(&report.warnings) {
+            return Ok(Err(found));
         }
         let mut outputs = Vec::new();
         let mut trace = self.traced.then(Tracer::default);
@@ -170,13 +174,7 @@ impl<'a> Trial<'a> {
             let found = self.device.download(buffer)?;
             let name = &loaded.operand.name;
             match &loaded.image {
-                Some(image) if self.is_replaced(at) => {
-                    outputs.push(None);
-                    if let Some(trace) = &mut trace {
-                        trace.read(loaded.place.window(image));
-                    }
-                }
-                Some(image) if *image != found => {
+                Some(image) if *image != found && !self.is_replaced(at) => {
                     let at = image
                         .iter()
                         .zip(&found)

@@ -5,9 +5,11 @@
 //! and an access in between is `async_not_waited` either way. An uncommitted copy belongs to no
 //! group that a wait covers.
 
-use crate::exec::state::{AccessKind, DEFINED, Flow, IN_FLIGHT, PendingCopy, Site, State, Warp};
+use crate::exec::state::{
+    AccessKind, DEFINED, Flow, IN_FLIGHT, PendingCopy, Site, State, Touch, Warp,
+};
 use crate::finding::{FindingId, Space};
-use crate::inst::{AsyncCopy, Lanes};
+use crate::inst::{AsyncCopy, Lanes, Order};
 use crate::module::WINDOW_SHIFT;
 
 impl Warp {
@@ -45,6 +47,10 @@ impl Warp {
         let lanes = self.aligned_lanes(st, Space::Shared, &shared, bytes, mask);
         let aligned_reads = self.aligned_lanes(st, Space::Global, &global, bytes, reads & lanes);
         let lanes = lanes & (aligned_reads | !reads);
+        if st.race.is_some() {
+            let (order, site) = (Order::default(), self.site(reads & lanes));
+            st.watch_global(Touch::load(order), order, site, (&global, bytes), |_, _| 0);
+        }
         for lane in (0..32).filter(|lane| lanes >> lane & 1 == 1) {
             let reads = reads >> lane & 1 == 1;
             let pending = PendingCopy {

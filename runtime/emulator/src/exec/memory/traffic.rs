@@ -1,7 +1,7 @@
 //! What every access tells: which traffic it makes, and whom it races with.
 
 use crate::counters::InstClass;
-use crate::exec::state::{AccessKind, Site, State};
+use crate::exec::state::{AccessKind, Site, State, lanes_of};
 use crate::finding::Space;
 
 impl State<'_> {
@@ -20,6 +20,9 @@ impl State<'_> {
         }
         if space == Space::Shared && self.race.is_some() {
             self.watch_shared(kind, site, addresses, bytes);
+        }
+        if let Some(polled) = self.polled.as_mut().filter(|_| space == Space::Global) {
+            polled.extend(lanes_of(site.lanes).map(|lane| (addresses[lane], bytes)));
         }
     }
 

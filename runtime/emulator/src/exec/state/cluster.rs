@@ -66,6 +66,8 @@ pub(crate) struct State<'a> {
     /// Counts stores of loops that are watched, which change nothing and leave their trace in the
     /// race detector.
     pub(crate) traces: u64,
+    /// Addresses and bytes in global memory that loops access, while they are noted.
+    pub(crate) polled: Option<BTreeSet<(u64, u32)>>,
     /// Whether the warp that runs is in a loop that is watched, whose stores are compared.
     pub(crate) compares: bool,
     /// Counts values that atomic operations changed, and stores of loops that are watched.
@@ -105,6 +107,7 @@ impl<'a> State<'a> {
             moved: 0,
             changes: 0,
             traces: 0,
+            polled: None,
             compares: false,
             exchanged: 0,
             reported: 0,

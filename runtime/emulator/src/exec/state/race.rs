@@ -15,7 +15,7 @@ mod global;
 mod lifetime;
 mod sync;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::env::Env;
@@ -118,8 +118,8 @@ pub(crate) struct Race {
     inits: BTreeMap<u32, (u32, u32)>,
     /// What each thread's fences released, for relaxed arrivals.
     released: Vec<Rc<Clock>>,
-    /// Threads that have executed a fence of memory; one of initialisations alone is none.
-    fenced: BTreeSet<u32>,
+    /// The same of fences whose scope has other CTAs.
+    released_far: Vec<Rc<Clock>>,
     /// The last access of a thread to the shared memory of another CTA, by rank and thread.
     remotes: BTreeMap<(u32, u32), (u32, Site)>,
     /// The same for arrivals, with the signal and value of the last one.
@@ -155,7 +155,7 @@ impl Race {
             warps,
             threads,
             released: vec![Rc::clone(&start); threads as usize],
-            fenced: BTreeSet::new(),
+            released_far: vec![Rc::clone(&start); threads as usize],
             clocks: vec![start; threads as usize],
             epochs: vec![1; (ctas * warps) as usize],
             shadow: (0..ctas).map(|_| vec![Cell::default(); words]).collect(),

@@ -119,6 +119,8 @@ pub(crate) struct Warp {
     /// Lanes that read an undefined register in this instruction.
     pub(crate) undefined: u32,
     pub(crate) executed: u64,
+    /// The instructions behind which it last stood still for other clusters.
+    pub(crate) stood_at: u64,
     pub(crate) tick: u64,
 }
 
@@ -170,6 +172,7 @@ impl Warp {
             followed: 0,
             undefined: 0,
             executed: 0,
+            stood_at: 0,
             tick: 0,
         }
     }

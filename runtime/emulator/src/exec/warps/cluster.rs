@@ -1,5 +1,7 @@
 //! One cluster: the warps of its CTAs in some order, until all have exited or none can go on.
 
+use std::collections::BTreeSet;
+
 use super::{deadlock, spin};
 use crate::counters::Counters;
 use crate::exec::state::{Env, GlobalWords, Observed, Random, Site, State, Warp};
@@ -48,6 +50,8 @@ pub(crate) struct Running<'a> {
     turns: u32,
     /// The places of warps that owe instructions, in the order of their turns.
     debts: Vec<usize>,
+    /// What loops that wait for another cluster read: bytes of global memory.
+    polled: Vec<(u64, Option<u64>)>,
 }
 
 /// How far a cluster has come.
@@ -87,6 +91,7 @@ impl<'a> Running<'a> {
             ctas,
             turns: 0,
             debts: Vec::new(),
+            polled: Vec::new(),
         }
     }
 
@@ -95,9 +100,32 @@ impl<'a> Running<'a> {
         self.st.executed
     }
 
-    /// Counts what others may see that it has done, and times that it went on.
-    pub(crate) fn done(&self) -> u64 {
-        self.st.changes
+    /// Whether what it waits for has changed.
+    pub(crate) fn may_go_on(&self) -> bool {
+        let mut hint = 0;
+        let byte = |address| byte_at(self.st.env, address, &mut hint);
+        !(self.polled.iter().map(|(address, _)| *address).map(byte))
+            .eq(self.polled.iter().map(|(_, byte)| *byte))
+    }
+
+    /// Lets the loops that wait go round once more, and keeps what they read. What they owe was
+    /// executed before others act.
+    fn stand_still(&mut self) {
+        let (st, warps) = (&mut self.st, &mut self.warps);
+        pay(warps, st, &mut self.debts);
+        st.changes += 1;
+        st.polled = Some(BTreeSet::new());
+        turn(warps, st, &mut self.random, &mut self.debts);
+        pay(warps, st, &mut self.debts);
+        let polled = st.polled.take().unwrap_or_default();
+        let bytes = polled.into_iter();
+        let bytes = bytes.flat_map(|(start, bytes)| start..start.saturating_add(bytes.into()));
+        let mut hint = 0;
+        let kept = bytes.map(|address| (address, byte_at(st.env, address, &mut hint)));
+        self.polled = kept.collect();
+        for warp in warps {
+            warp.stood_at = warp.executed;
+        }
     }
 
     /// Goes on, as others may have changed what its loops wait for; `budget` is what is left of the
@@ -128,7 +156,9 @@ impl<'a> Running<'a> {
             let idle = warps
                 .iter()
                 .all(|warp| warp.done() || warp.spinning || warp.waits());
-            let late = self.turns > PATIENCE;
+            // Nobody has done anything but to go round in loops that others end.
+            let still = st.moved == moved && st.executed != before.0;
+            let late = self.turns > PATIENCE || still;
             let due = idle && st.events == before.1 || late || st.completes_by_chance();
             if due && !st.queue.pending.is_empty() {
                 pay(warps, st, &mut self.debts);
@@ -136,10 +166,10 @@ impl<'a> Running<'a> {
                 self.turns = 0;
                 continue;
             }
-            let frozen =
-                st.moved == moved && st.executed != before.0 && st.queue.pending.is_empty();
+            let frozen = still && st.queue.pending.is_empty();
             if frozen && !st.stopped && !env.side_by_side() {
                 if may_wait {
+                    self.stand_still();
                     return Came::Wait;
                 }
                 spin::report(warps, st);
@@ -171,6 +201,12 @@ impl<'a> Running<'a> {
             executed: st.executed,
         }
     }
+}
+
+/// A byte of global memory, where there is one.
+fn byte_at(env: &Env<'_>, address: u64, hint: &mut usize) -> Option<u64> {
+    let region = env.global.find(address, 1, hint)?;
+    Some(region.load(address, 1).0)
 }
 
 /// Completes one queued copy, or the operands of one warpgroup product; there is one.

@@ -19,7 +19,7 @@ impl Warp {
     /// A turn, up to `end` instructions of the warp.
     fn run_turn(&mut self, st: &mut State<'_>, end: u64, executes: bool) {
         let env = st.env;
-        let budget = env.options.instructions_per_warp;
+        let budget = self.budget(st);
         let options = env.options;
         let early = env.launch.programmatic && self.followed == 0;
         let observed = options.profile || options.trace.is_some();
@@ -85,6 +85,12 @@ impl Warp {
                 return;
             }
         }
+    }
+
+    /// Instructions that it may have executed: so many since it last stood still.
+    pub(crate) fn budget(&self, st: &State<'_>) -> u64 {
+        let budget = st.env.options.instructions_per_warp;
+        self.stood_at.saturating_add(budget)
     }
 
     #[cold]

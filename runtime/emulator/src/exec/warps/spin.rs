@@ -126,7 +126,7 @@ impl Warp {
         let here = (Some(self.pc()), self.group_mask(), self.groups.len());
         let is_here = here == (next, spin.lanes, spin.groups) && self.is_alone();
         // Where the budget ends, execution tells that.
-        let end = end.min(st.env.options.instructions_per_warp);
+        let end = end.min(self.budget(st));
         let room = end.saturating_sub(self.executed);
         let most = room.min(spin.to_next_poll());
         let counted = is_here && !self.spinning && spin.traceless && spin.clean >= CLEAN;

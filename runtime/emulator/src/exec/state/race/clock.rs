@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::exec::state::known::Known;
+use crate::exec::state::known::{Epochs, Known, raise as raise_epochs};
 
 /// What is ordered before an owner, by agent.
 #[derive(Clone, Debug, Default)]
@@ -13,6 +13,9 @@ pub(super) struct Clock {
     known: Known,
     /// What of other clusters relaxed reads met, for the next fence to acquire.
     met: Known,
+    /// What fences covered that are ordered before the owner: of its own cluster, and of others.
+    covered: Epochs,
+    covered_known: Known,
 }
 
 fn raise(list: &mut Vec<u32>, agent: u32, epoch: u32) {
@@ -51,6 +54,18 @@ impl Clock {
     /// The last epoch of each agent that is ordered before the owner.
     pub(super) fn epochs(&self) -> Arc<[u32]> {
         Arc::from(&*self.seen)
+    }
+
+    /// A fence covers everything that is ordered before it.
+    pub(super) fn cover(&mut self, published: &Clock) {
+        raise_epochs((&mut self.covered, &Some(published.epochs())));
+        self.covered_known.join(&published.known);
+    }
+
+    /// What fences covered, if there was any.
+    pub(super) fn covered(&self) -> Option<(&Known, Arc<[u32]>)> {
+        let covered = self.covered.clone();
+        covered.map(|epochs| (&self.covered_known, epochs))
     }
 
     /// Whether hearing of it, or meeting it, would tell something.
@@ -101,6 +116,7 @@ impl Clock {
     /// Forgets the agents before a number, and other clusters.
     pub(super) fn keep_from(&mut self, agent: u32) {
         (self.known, self.met) = Default::default();
+        (self.covered, self.covered_known) = Default::default();
         for list in [&mut self.seen, &mut self.fenced] {
             list.iter_mut()
                 .take(agent as usize)
@@ -113,5 +129,7 @@ impl Clock {
         join(&mut self.fenced, &other.fenced);
         self.known.join(&other.known);
         self.met.join(&other.met);
+        raise_epochs((&mut self.covered, &other.covered));
+        self.covered_known.join(&other.covered_known);
     }
 }

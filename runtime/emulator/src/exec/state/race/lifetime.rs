@@ -36,7 +36,7 @@ impl Race {
             let Some((agent, count)) = self.inits.get(&thread).copied() else {
                 continue;
             };
-            self.change_released(thread, |clock| clock.see(agent, count));
+            self.change_released(true, thread, |clock| clock.see(agent, count));
             let lane = Site {
                 lanes: 1 << (thread % 32),
                 ..site
@@ -58,14 +58,16 @@ impl Race {
                 ..site
             };
             let known = self.published(lane);
-            self.change_released(thread, |clock| clock.join(&known));
-            if is_far {
-                self.fenced.insert(thread);
-            }
+            let holds_others = !self.strict || scope > Scope::Cta;
+            self.change_released(holds_others, thread, |clock| clock.join(&known));
         }
         let own = self.number;
-        if is_far && self.any_clock(site, Clock::has_met) {
-            self.update(site, |clock| clock.hear_what_was_met(own));
+        if is_far {
+            if self.any_clock(site, Clock::has_met) {
+                self.update(site, |clock| clock.hear_what_was_met(own));
+            }
+            let known = self.published(site);
+            self.update(site, |clock| clock.cover(&known));
         }
         self.next_epoch(site);
     }
@@ -76,17 +78,25 @@ impl Race {
             .any(|thread| clock(thread).is_some_and(|clock| is(clock)))
     }
 
-    fn change_released(&mut self, thread: u32, change: impl FnOnce(&mut Clock)) {
-        if let Some(released) = self.released.get_mut(thread as usize) {
+    /// Changes what a thread's fences released for its CTA, and for others where they have those.
+    fn change_released(&mut self, far: bool, thread: u32, change: impl Fn(&mut Clock)) {
+        let others = self.released_far.get_mut(thread as usize).filter(|_| far);
+        let own = self.released.get_mut(thread as usize);
+        for released in own.into_iter().chain(others) {
             change(Rc::make_mut(released));
         }
     }
 
-    /// What fences of the lanes released.
-    pub(super) fn released(&self, site: Site) -> Clock {
+    /// What fences of the lanes released, for other CTAs or for their own one.
+    pub(super) fn released(&self, is_far: bool, site: Site) -> Clock {
         let mut clock = Clock::default();
+        let all = if is_far {
+            &self.released_far
+        } else {
+            &self.released
+        };
         for thread in self.lanes_at(site) {
-            if let Some(released) = self.released.get(thread as usize) {
+            if let Some(released) = all.get(thread as usize) {
                 clock.join(released);
             }
         }
@@ -111,11 +121,17 @@ impl Race {
                 false => clock.meet(meeting),
             });
         }
-        let fenced = |thread| self.fenced.contains(&thread);
-        if touch.writes && (order.release || self.lanes_at(site).any(fenced)) {
-            let known = self.published(site);
-            meeting.join(known.known());
-            meeting.learn(own, known.epochs());
+        if !touch.writes {
+            return;
+        }
+        let known = self.published(site);
+        let told = match order.release {
+            true => Some((known.known(), known.epochs())),
+            false => known.covered(),
+        };
+        if let Some((others, epochs)) = told {
+            meeting.join(others);
+            meeting.learn(own, epochs);
         }
     }
 

@@ -105,7 +105,7 @@ impl Race {
 
     pub(crate) fn cluster_arrive(&mut self, relaxed: bool, site: Site) {
         let published = if relaxed {
-            self.released(site)
+            self.released(true, site)
         } else {
             self.published(site)
         };
@@ -168,7 +168,7 @@ impl Race {
             _ if !self.strict => {}
             Reach::Relaxed => {
                 published.keep_from(self.threads);
-                published.join(&self.released(site));
+                published.join(&self.released(place.0 != site.rank, site));
             }
             Reach::Cta if far => published.keep_from(self.threads),
             _ => {}

@@ -125,6 +125,12 @@ pub(crate) struct Warp {
 }
 
 impl Warp {
+    /// Instructions that it may have executed: so many since it last stood still.
+    pub(crate) fn budget(&self, st: &State<'_>) -> u64 {
+        let budget = st.env.options.instructions_per_warp;
+        self.stood_at.saturating_add(budget)
+    }
+
     /// A warp at the start of the entry.
     pub(crate) fn new(st: &State<'_>, id: u32) -> Warp {
         let function = st.env.entry.function;

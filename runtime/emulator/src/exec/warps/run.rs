@@ -87,12 +87,6 @@ impl Warp {
         }
     }
 
-    /// Instructions that it may have executed: so many since it last stood still.
-    pub(crate) fn budget(&self, st: &State<'_>) -> u64 {
-        let budget = st.env.options.instructions_per_warp;
-        self.stood_at.saturating_add(budget)
-    }
-
     #[cold]
     fn give_up(&mut self, st: &mut State<'_>, lanes: u32) {
         let site = self.site(lanes);

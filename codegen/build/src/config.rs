@@ -320,7 +320,7 @@ impl Config {
         let mut warnings = Vec::from_iter(unheld);
         if self.cubin.is_some() && !bundle.kernels().iter().any(|one| one.cubin.is_some()) {
             warnings.push(format!(
-                "{} has no machine code, which Config::cubin asks for: drivers compile the kernels; \
+                "{} has no machine code, which Config::cubin asks for, so drivers compile: \
                  build it with --cubin",
                 committed.display()
             ));

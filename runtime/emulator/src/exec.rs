@@ -242,7 +242,7 @@ fn run_grid(env: &Env<'_>) -> Report {
         let one = |linear: u64| {
             let mut cluster = match begun(env, linear, used.load(Relaxed)) {
                 Ok(cluster) => cluster,
-                Err(outcome) => return outcome,
+                Err(outcome) => return *outcome,
             };
             cluster.go(most.saturating_sub(used.load(Relaxed)), false);
             let outcome = cluster.end();
@@ -274,9 +274,9 @@ fn run_grid(env: &Env<'_>) -> Report {
 }
 
 /// The cluster of that number, where the launch may go on, of which so many instructions are used.
-fn begun<'a>(env: &'a Env<'a>, linear: u64, used: u64) -> Result<Running<'a>, Outcome> {
+fn begun<'a>(env: &'a Env<'a>, linear: u64, used: u64) -> Result<Running<'a>, Box<Outcome>> {
     if env.options.is_to_stop() {
-        return Err(Outcome::nothing(FindingLog::new(1)));
+        return Err(Box::new(Outcome::nothing(FindingLog::new(1))));
     }
     let most = env.options.instructions_total;
     let ctas = ctas_of(env.launch, linear);
@@ -287,7 +287,7 @@ fn begun<'a>(env: &'a Env<'a>, linear: u64, used: u64) -> Result<Running<'a>, Ou
         findings.add(FindingId::NoProgress, 0, || {
             budget_finding(env, first, message)
         });
-        return Err(Outcome::nothing(findings));
+        return Err(Box::new(Outcome::nothing(findings)));
     }
     Ok(Running::new(env, ctas, linear))
 }
@@ -304,7 +304,7 @@ fn one_by_one(env: &Env<'_>, clusters: u64) -> Total {
         let mut cluster = match begun(env, linear, total.executed.saturating_add(started)) {
             Ok(cluster) => cluster,
             Err(outcome) => {
-                total = total.add(env, outcome);
+                total = total.add(env, *outcome);
                 continue;
             }
         };

@@ -297,10 +297,11 @@ impl Config {
     /// left out.
     fn take(&self, committed: &Path, path: &Path) -> Result<(Option<Checked>, Vec<String>), Error> {
         let bundle = Bundle::open(committed).map_err(Error::bundle(committed))?;
-        let by_drivers = bundle.kernels().iter();
-        let by_drivers = by_drivers.filter(|kernel| kernel.route != Route::CubinOnly);
-        let count = by_drivers.count();
-        if self.cubin_only && count > 0 {
+        let all = bundle.kernels().iter().filter(|_| self.cubin_only);
+        let count = all
+            .filter(|kernel| kernel.route != Route::CubinOnly)
+            .count();
+        if count > 0 {
             return Err(Error::Request(format!(
                 "{}: drivers may compile {count} of its {} kernels, and Config::cubin_only has \
                  none of them do: build it with --cubin sm_… --cubin-only",

@@ -5,6 +5,9 @@ use std::path::Path;
 /// A line on the features that the package's manifest does not have, if there are any: what was
 /// meant to be with one of them never is.
 pub(crate) fn unknown(features: &[String]) -> Option<String> {
+    if features.is_empty() {
+        return None;
+    }
     let folder = std::env::var_os("CARGO_MANIFEST_DIR")?;
     let manifest = std::fs::read_to_string(Path::new(&folder).join("Cargo.toml")).ok()?;
     absent(&manifest, features)

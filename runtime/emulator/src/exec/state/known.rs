@@ -9,7 +9,7 @@ use std::sync::Arc;
 const CHUNK: usize = 64;
 
 /// The last epochs of a cluster by agent; missing ones are 0, `None` is all 0.
-pub(crate) type Epochs = Option<Arc<[u32]>>;
+type Epochs = Option<Arc<[u32]>>;
 
 /// Epochs of clusters, by their number.
 #[derive(Clone, Debug, Default)]
@@ -104,7 +104,7 @@ fn above(mine: &Epochs, theirs: &Epochs) -> bool {
 }
 
 /// Epochs up to the higher of both.
-pub(crate) fn raise((mine, theirs): (&mut Epochs, &Epochs)) {
+fn raise((mine, theirs): (&mut Epochs, &Epochs)) {
     if above(theirs, mine) {
         mine.clone_from(theirs);
     } else if !above(mine, theirs)

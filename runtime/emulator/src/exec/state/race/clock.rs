@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::exec::state::known::{Epochs, Known, raise as raise_epochs};
+use crate::exec::state::known::Known;
 
 /// What is ordered before an owner, by agent.
 #[derive(Clone, Debug, Default)]
@@ -13,9 +13,8 @@ pub(super) struct Clock {
     known: Known,
     /// What of other clusters relaxed reads met, for the next fence to acquire.
     met: Known,
-    /// What fences covered that are ordered before the owner: of its own cluster, and of others.
-    covered: Epochs,
-    covered_known: Known,
+    /// What fences covered that are ordered before the owner, of its own cluster too.
+    covered: Known,
 }
 
 fn raise(list: &mut Vec<u32>, agent: u32, epoch: u32) {
@@ -51,21 +50,21 @@ impl Clock {
         &self.known
     }
 
-    /// The last epoch of each agent that is ordered before the owner.
-    pub(super) fn epochs(&self) -> Arc<[u32]> {
-        Arc::from(&*self.seen)
+    /// Everything that is ordered before the owner, which is of that cluster.
+    pub(super) fn all(&self, own: u32) -> Known {
+        let mut all = self.known.clone();
+        all.learn(own, Arc::from(&*self.seen));
+        all
     }
 
-    /// A fence covers everything that is ordered before it.
-    pub(super) fn cover(&mut self, published: &Clock) {
-        raise_epochs((&mut self.covered, &Some(published.epochs())));
-        self.covered_known.join(&published.known);
+    /// A fence covers what is ordered before it.
+    pub(super) fn cover(&mut self, all: &Known) {
+        self.covered.join(all);
     }
 
-    /// What fences covered, if there was any.
-    pub(super) fn covered(&self) -> Option<(&Known, Arc<[u32]>)> {
-        let covered = self.covered.clone();
-        covered.map(|epochs| (&self.covered_known, epochs))
+    /// What fences covered; nothing where there was none.
+    pub(super) fn covered(&self) -> &Known {
+        &self.covered
     }
 
     /// Whether hearing of it, or meeting it, would tell something.
@@ -115,8 +114,7 @@ impl Clock {
 
     /// Forgets the agents before a number, and other clusters.
     pub(super) fn keep_from(&mut self, agent: u32) {
-        (self.known, self.met) = Default::default();
-        (self.covered, self.covered_known) = Default::default();
+        (self.known, self.met, self.covered) = Default::default();
         for list in [&mut self.seen, &mut self.fenced] {
             list.iter_mut()
                 .take(agent as usize)
@@ -129,7 +127,6 @@ impl Clock {
         join(&mut self.fenced, &other.fenced);
         self.known.join(&other.known);
         self.met.join(&other.met);
-        raise_epochs((&mut self.covered, &other.covered));
-        self.covered_known.join(&other.covered_known);
+        self.covered.join(&other.covered);
     }
 }

@@ -66,8 +66,8 @@ impl Race {
             if self.any_clock(site, Clock::has_met) {
                 self.update(site, |clock| clock.hear_what_was_met(own));
             }
-            let known = self.published(site);
-            self.update(site, |clock| clock.cover(&known));
+            let all = self.published(site).all(own);
+            self.update(site, |clock| clock.cover(&all));
         }
         self.next_epoch(site);
     }
@@ -125,13 +125,9 @@ impl Race {
             return;
         }
         let known = self.published(site);
-        let told = match order.release {
-            true => Some((known.known(), known.epochs())),
-            false => known.covered(),
-        };
-        if let Some((others, epochs)) = told {
-            meeting.join(others);
-            meeting.learn(own, epochs);
+        match order.release {
+            true => meeting.join(&known.all(own)),
+            false => meeting.join(known.covered()),
         }
     }
 

@@ -14,9 +14,3 @@ pub(crate) fn capability(arch: &str) -> Result<Capability, Error> {
     };
     Capability::of_arch(arch).ok_or_else(|| Error::Request(refused()))
 }
-
-/// The name of an architecture.
-pub(crate) fn arch_name(capability: Capability) -> String {
-    let alone = if capability.exact { "a" } else { "" };
-    format!("sm_{}{alone}", capability.min_sm)
-}

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use tilewright_bundle::{Bundle, BundleWriter, Capability, Kernel, Route};
 
-use crate::arch::{arch_name, capability};
+use crate::arch::capability;
 use crate::command;
 use crate::earlier;
 use crate::error::Error;
@@ -334,7 +334,7 @@ impl Config {
         let runs = |kernel: &Kernel| devices.iter().any(|sm| kernel.capability.allows(*sm));
         if !bundle.kernels().iter().any(runs) {
             let there = bundle.kernels().iter();
-            let there: BTreeSet<String> = there.map(|one| arch_name(one.capability)).collect();
+            let there: BTreeSet<String> = there.map(|one| one.capability.arch_name()).collect();
             return Err(Error::Request(format!(
                 "{}: no kernel that {} runs: those of this bundle are for {}, and run on newer \
                  GPUs too, but for names that end in `a`; ask for one of these",
@@ -346,7 +346,7 @@ impl Config {
         let part = BundleWriter::part(&bundle, runs).map_err(Error::bundle(committed))?;
         part.write(path).map_err(Error::bundle(path))?;
         let others = bundle.kernels().iter().filter(|kernel| !runs(kernel));
-        let others = others.map(|kernel| (kernel.spec.as_str(), arch_name(kernel.capability)));
+        let others = others.map(|kernel| (kernel.spec.as_str(), kernel.capability.arch_name()));
         warnings.extend(left_out::line(others, &self.archs));
         Ok((checked, warnings))
     }

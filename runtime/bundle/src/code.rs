@@ -60,6 +60,12 @@ impl Capability {
             .then_some(Capability { min_sm, exact })
     }
 
+    /// The name of the architecture: `sm_80`, `sm_90a`.
+    pub fn arch_name(self) -> String {
+        let alone = if self.exact { "a" } else { "" };
+        format!("sm_{}{alone}", self.min_sm)
+    }
+
     /// Whether a device of compute capability `sm` (80, 90) runs the kernel.
     pub const fn allows(self, sm: u32) -> bool {
         if self.exact {

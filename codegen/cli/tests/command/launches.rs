@@ -5,7 +5,7 @@ use std::fs;
 use tilewright_fixture::COPY;
 
 use crate::bundles::{COPY_ID, bundle, bundle_of};
-use crate::session::{finish, tilewright};
+use crate::session::{Run, finish, tilewright};
 
 /// The copy that reads every element from its right neighbour's place.
 fn wrong_ptx() -> String {
@@ -45,13 +45,18 @@ const LATE_WAIT: &str = "{ .reg .pred p, q; .reg .b32 t; .shared .align 8 .b64 b
     mbarrier.arrive.shared::cta.b64 _, [bar];
     mbarrier.test_wait.parity.shared::cta.b64 q, [bar], 0; X: }";
 
-#[test]
-fn bundles_are_judged_strictly_unless_told_otherwise() {
+/// `verify` of a copy that does something more at its end.
+fn judged(more: &str, mode: &[&str]) -> Run {
     let (head, tail) = COPY.rsplit_once("ret;").unwrap();
-    let (_folder, path) = bundle_of(&format!("{head}{LATE_WAIT}\nret;{tail}"));
+    let (_folder, path) = bundle_of(&format!("{head}{more}\nret;{tail}"));
     let path = path.to_str().unwrap();
     let verify = ["verify", path, "--device", "emulator", "--problems", "1"];
-    let verify = |mode: &[&str]| tilewright(verify.iter().chain(mode));
+    tilewright(verify.iter().chain(mode))
+}
+
+#[test]
+fn bundles_are_judged_strictly_unless_told_otherwise() {
+    let verify = |mode: &[&str]| judged(LATE_WAIT, mode);
     for strict in [&[][..], &["--sanitize", "strict"]] {
         let run = verify(strict).expect(1);
         assert!(
@@ -70,11 +75,7 @@ const UNSET: &str = "{ .reg .b32 t; add.u32 t, t, 1; }";
 
 #[test]
 fn warnings_fail_where_kernels_are_judged_strictly() {
-    let (head, tail) = COPY.rsplit_once("ret;").unwrap();
-    let (_folder, path) = bundle_of(&format!("{head}{UNSET}\nret;{tail}"));
-    let path = path.to_str().unwrap();
-    let verify = ["verify", path, "--device", "emulator", "--problems", "1"];
-    let verify = |mode: &[&str]| tilewright(verify.iter().chain(mode));
+    let verify = |mode: &[&str]| judged(UNSET, mode);
     let run = verify(&[]).expect(1);
     let told = "the emulator found warning: uninit_register";
     assert!(run.stderr.contains(told), "{}", run.stderr);

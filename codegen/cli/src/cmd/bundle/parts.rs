@@ -153,7 +153,7 @@ fn groups<'b>(bundle: &'b Bundle, by: Part, args: &Split) -> Vec<(PathBuf, Vec<&
     let mut groups: BTreeMap<String, Vec<&Kernel>> = BTreeMap::new();
     for kernel in bundle.kernels() {
         let name = match by {
-            Part::Arch => arch_text(kernel.capability),
+            Part::Arch => kernel.capability.arch_name(),
             Part::Function => {
                 let function = kernel.semantics.function.as_str();
                 let digits = function.get(..DIGITS).unwrap_or(function);
@@ -170,11 +170,6 @@ fn groups<'b>(bundle: &'b Bundle, by: Part, args: &Split) -> Vec<(PathBuf, Vec<&
     parts.collect()
 }
 
-fn arch_text(capability: Capability) -> String {
-    let alone = if capability.exact { "a" } else { "" };
-    format!("sm_{}{alone}", capability.min_sm)
-}
-
 /// The kernels that a GPU of an architecture runs.
 fn running_on(bundle: &Bundle, sm: u32) -> Result<Vec<&Kernel>, Failure> {
     let kernels = bundle.kernels().iter();
@@ -186,7 +181,7 @@ fn running_on(bundle: &Bundle, sm: u32) -> Result<Vec<&Kernel>, Failure> {
                 archs.push(kernel.capability);
             }
         }
-        let archs: Vec<String> = archs.into_iter().map(arch_text).collect();
+        let archs: Vec<String> = archs.into_iter().map(Capability::arch_name).collect();
         return Err(Failure::Rejected(format!(
             "no kernel runs on sm_{sm}; there are some for {}",
             archs.join(", ")

@@ -6,6 +6,7 @@
 //! listed in layers.
 
 mod known;
+mod view;
 mod env;
 mod site;
 mod bytes;

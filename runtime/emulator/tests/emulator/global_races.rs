@@ -212,6 +212,91 @@ fn copies_of_threads_read_global_memory() {
     gives(&["race_global"], &body(""));
 }
 
+/// A flag is what one writes and the other reads: whole, and the store that is read.
+#[test]
+fn flags_are_read_as_they_were_written() {
+    let (wide, barrier) = ("st.release.gpu.global.u64 [%rd1+2048], 1;", "bar.sync 0;");
+    let waits =
+        |release: &str, acquire: &str| flag(STORE, barrier, release, acquire, "bar.sync 1;");
+    gives(&["race_global"], &waits(wide, ACQUIRE));
+    let long = "ld.acquire.gpu.global.u64 %rd4, [%rd1+2048]; cvt.u32.u64 %r8, %rd4;";
+    gives(&[], &waits(wide, long));
+    // A relaxed store behind the release of its own thread goes on with it, one of another thread
+    // takes its place; an atomic passes it on.
+    let relaxed = "st.relaxed.gpu.global.u32 [%rd1+2048], 1;";
+    gives(&[], &waits(&format!("{RELEASE} {relaxed}"), ACQUIRE));
+    let third = |second: &str| {
+        format!(
+            "setp.gt.u32 %p5, %r3, 2; @%p5 bra X; setp.eq.u32 %p6, %r3, 2; @%p6 bra W;
+             @!%p1 bra X; @!%p2 bra T; st.global.u32 [%rd1], 5;
+             st.release.gpu.global.u32 [%rd1+2048], 1; bra X;
+             T: L: ld.relaxed.gpu.global.u32 %r8, [%rd1+2048]; setp.ne.u32 %p4, %r8, 1;
+             @%p4 bra L; {second} bra X;
+             W: @!%p1 bra X; M: ld.acquire.gpu.global.u32 %r8, [%rd1+2048];
+             setp.lt.u32 %p4, %r8, 2; @%p4 bra M; ld.global.u32 %r9, [%rd1]; X:"
+        )
+    };
+    // Where no poll comes between the two stores.
+    gives_some(
+        "race_global",
+        &third("st.relaxed.gpu.global.u32 [%rd1+2048], 2;"),
+    );
+    gives(
+        &[],
+        &third("atom.relaxed.gpu.global.add.u32 %r8, [%rd1+2048], 1;"),
+    );
+}
+
+/// A copy reads through the async proxy what another CTA stored through the generic one.
+#[test]
+fn copies_of_what_others_stored_need_a_proxy_fence() {
+    let fence = "fence.proxy.async;";
+    let body = |release: &str, wait: &str| {
+        format!(
+            "setp.gt.u32 %p5, %r3, 1; @%p5 bra X; @!%p2 bra W; {STORE} {release}
+             bar.sync 0; @%p1 {RELEASE} bra X;
+             W: @!%p1 bra X; mov.u32 %r5, s; mbarrier.init.shared::cta.b64 [%r5], 1;
+             L: {ACQUIRE} setp.eq.u32 %p4, %r8, 0; @%p4 bra L; {fence_init} {wait}
+             mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r5], 128;
+             cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes
+                 [%r5+128], [%rd1], 128, [%r5];
+             Y: mbarrier.try_wait.parity.shared::cta.b64 %p4, [%r5], 0; @!%p4 bra Y; X:",
+            fence_init = "fence.mbarrier_init.release.cluster;"
+        )
+    };
+    gives(&["missing_proxy_fence"], &body("", ""));
+    gives(&[], &body(fence, ""));
+    gives(&[], &body("", fence));
+    // One of the thread that releases is before the stores of the others.
+    gives(
+        &["missing_proxy_fence"],
+        &body("@%p1 fence.proxy.async;", ""),
+    );
+}
+
+#[test]
+fn a_weak_load_beside_an_atomic_is_the_seed_of_a_swap_alone() {
+    let swap = "L: ld.global.u32 %r8, [%rd1]; add.u32 %r9, %r8, 1;
+        atom.global.cas.b32 %r10, [%rd1], %r8, %r9; setp.ne.u32 %p4, %r10, %r8; @%p4 bra L;";
+    for run in runs(swap) {
+        assert!(run.report.is_clean(), "{:#?}", run.report.findings);
+        assert_eq!(run.words(0)[0], 256);
+    }
+    for add in [
+        "red.global.add.u32 [%rd1], 1;",
+        "atom.global.add.u32 %r9, [%rd1], 1;",
+    ] {
+        gives(
+            &["race_global"],
+            &format!("ld.global.u32 %r8, [%rd1]; {add}"),
+        );
+        gives(
+            &[],
+            &format!("ld.relaxed.gpu.global.u32 %r8, [%rd1]; {add}"),
+        );
+    }
+}
+
 /// An acquire that does not look at what it read orders nothing: in another order of the CTAs the
 /// flag is not there yet. One that waits is waited for, whichever comes first.
 #[test]

@@ -156,3 +156,48 @@ fn atomics_of_two_ctas_reach_the_cluster() {
     assert_eq!(flag(".cluster"), [""; 0]);
     assert_eq!(flag(".cta"), ["atomic_scope", "race_shared"]);
 }
+
+/// In one cluster too a flag orders what its store releases and its load acquires.
+#[test]
+fn a_relaxed_flag_needs_its_fences() {
+    let found = |sanitize, (before, store): (&str, &str), (load, after): (&str, &str)| {
+        let first = format!(
+            "W: {load}.shared.u32 %r7, [s+4]; setp.ne.u32 %p3, %r7, 1; @%p3 bra W; {after}
+             ld.shared.u32 %r8, [s];"
+        );
+        let second = format!(
+            "st.shared::cluster.u32 [%r11], 5; {before} {store}.shared::cluster.u32 [%r11+4], 1;"
+        );
+        ids(sanitize, &first, &second)
+    };
+    let strict = |release, acquire| found(Sanitize::Strict, release, acquire).is_empty();
+    let fence = "fence.acq_rel.cluster;";
+    let releases = [
+        ("", "st.release.cluster", true),
+        (fence, "st.relaxed.cluster", true),
+        (fence, "st.volatile", true),
+        ("", "st.relaxed.cluster", false),
+        ("", "st.volatile", false),
+        ("fence.acq_rel.cta;", "st.relaxed.cluster", false),
+    ];
+    let acquires = [
+        ("ld.acquire.cluster", "", true),
+        ("ld.relaxed.cluster", fence, true),
+        ("ld.volatile", fence, true),
+        ("ld.relaxed.cluster", "", false),
+        ("ld.volatile", "", false),
+        ("ld.relaxed.cluster", "fence.acq_rel.cta;", false),
+    ];
+    for (before, store, releases) in releases {
+        for (load, after, acquires) in acquires {
+            let orders = strict((before, store), (load, after));
+            assert_eq!(
+                orders,
+                releases && acquires,
+                "{before} {store} {load} {after}"
+            );
+        }
+    }
+    let trusted = found(Sanitize::Default, ("", "st.volatile"), ("ld.volatile", ""));
+    assert_eq!(trusted, [""; 0]);
+}

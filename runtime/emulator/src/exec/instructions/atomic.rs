@@ -33,14 +33,14 @@ impl Warp {
             |warp, space, addresses, lanes| {
                 st.observe(
                     space,
-                    AccessKind::Atomic(op.order.scope),
+                    AccessKind::Atomic(op.order),
                     warp.site(lanes),
                     addresses,
                     total,
                 );
                 let lanes = warp.aligned_lanes(st, space, addresses, total, lanes);
                 if space == Space::Global && st.race.is_some() {
-                    let touch = Touch::atomic(op.order);
+                    let touch = Touch::atomic(op.order, op.op == AtomOp::Cas);
                     let site = warp.site(lanes);
                     st.watch_global(touch, op.order, site, (addresses, total), |_, _| 0);
                 }

@@ -120,7 +120,7 @@ impl Warp {
         // Lanes that load undefined bytes of global memory, and the first one's address.
         let mut undefined = (0u32, 0);
         let kind = if access.order.strong {
-            AccessKind::StrongLoad(access.order.scope)
+            AccessKind::StrongLoad(access.order)
         } else {
             AccessKind::Load
         };
@@ -187,7 +187,7 @@ impl Warp {
         (addresses, mask): (&Lanes, u32),
     ) {
         let kind = if access.order.strong {
-            AccessKind::StrongStore(access.order.scope)
+            AccessKind::StrongStore(access.order)
         } else {
             AccessKind::Store
         };

@@ -26,8 +26,9 @@ impl State<'_> {
                 lanes: 1 << lane,
                 ..site
             };
-            if let Some(scope) = kind.scope() {
-                race.strong(StrongPlace::Shared(place), scope, here);
+            if let Some(order) = kind.order() {
+                let place = StrongPlace::Shared(place, bytes);
+                race.strong(place, (order, kind.ways()), here);
             }
             race.thread_access(kind, (place, bytes), lane as u32, here);
         }

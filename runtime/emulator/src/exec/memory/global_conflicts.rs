@@ -4,6 +4,7 @@ use crate::exec::state::{Crossing, Env, Site, State, StrongPlace, Touch, Who, ct
 use crate::finding;
 use crate::finding::{Finding, FindingId, Level, OtherSide, Space, Threads};
 use crate::inst::{Lanes, Order};
+use crate::options::Sanitize;
 
 impl State<'_> {
     /// Shows accesses of a warp to the detector; `value` gives the word that a lane stores.
@@ -36,10 +37,11 @@ impl State<'_> {
                     lanes: 1 << lane,
                     ..site
                 };
-                race.strong(StrongPlace::Global(addresses[lane]), order.scope, here);
+                let (place, ways) = ((addresses[lane], bytes), (touch.reads, touch.writes));
+                race.strong(StrongPlace::Global(place.0, place.1), (order, ways), here);
                 if let Ok(mut meetings) = self.env.meetings.lock() {
-                    let meeting = meetings.entry(addresses[lane]).or_default();
-                    race.meet(touch, order, meeting, here);
+                    let meeting = meetings.entry(place).or_default();
+                    race.meet(ways, order, meeting, here);
                 }
             }
         }
@@ -83,8 +85,10 @@ pub(crate) fn crossing(env: &Env<'_>, found: &Crossing) -> Finding {
     };
     let function = env.module.function_at(pc);
     // A compare-and-swap loop reads its seed without order; a lost race makes it repeat.
-    let seed = found.kind == "raw" && found.earlier.0.way.atomic && !found.later.0.way.strong;
-    let seed = seed || found.kind == "war" && found.later.0.way.atomic;
+    let strict = env.options.sanitize == Sanitize::Strict;
+    let has_seed = |who: &Who| who.way.atomic && (who.way.swaps || !strict);
+    let seed = found.kind == "raw" && has_seed(&found.earlier.0) && !found.later.0.way.strong;
+    let seed = seed || found.kind == "war" && has_seed(&found.later.0);
     let level = match (found.id, seed) {
         (FindingId::RaceGlobal, true) => Level::Info,
         (id, _) => id.level(),
@@ -92,6 +96,9 @@ pub(crate) fn crossing(env: &Env<'_>, found: &Crossing) -> Finding {
     let what = match found.id {
         FindingId::ReadOnlyWritten => "the read-only cache does not see what the launch stores",
         FindingId::AtomicScope => "its scope does not reach the other CTA",
+        FindingId::MissingProxyFence => {
+            "fence.proxy.async is missing behind it, or before the copy"
+        }
         FindingId::MixedProxyAtomic => "an atomic and a reducing copy are not atomic to each other",
         _ if found.half => {
             "a release and an acquire order the two CTAs, but not these two accesses: is a barrier \

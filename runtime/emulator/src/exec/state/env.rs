@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use super::known::Known;
+use super::view::Meeting;
 use crate::alternatives::Watched;
 use crate::inst::Inst;
 use crate::launch::{Launch, volume};
@@ -84,8 +84,8 @@ pub(crate) struct Env<'a> {
     pub(crate) threads: u32,
     /// Other programs to compare with.
     pub(crate) watched: Option<&'a Watched<'a>>,
-    /// What clusters released at an address.
-    pub(crate) meetings: Mutex<BTreeMap<u64, Known>>,
+    /// What clusters released, by the address and the bytes of the strong accesses that meet.
+    pub(crate) meetings: Mutex<BTreeMap<(u64, u32), Meeting>>,
 }
 
 impl Env<'_> {

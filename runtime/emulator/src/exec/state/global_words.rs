@@ -7,8 +7,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::known::Known;
 use super::site::Site;
+use super::view::View;
 use crate::finding::FindingId;
 use crate::inst::Scope;
 
@@ -26,6 +26,8 @@ pub(crate) struct Way {
     /// An atomic, or a strong load or store.
     pub(crate) strong: bool,
     pub(crate) atomic: bool,
+    /// By compare-and-swap, for which a weak load gives the seed.
+    pub(crate) swaps: bool,
     /// By the async proxy.
     pub(crate) asynchronous: bool,
     pub(crate) scope: Scope,
@@ -113,7 +115,7 @@ pub(crate) struct GlobalWords {
     whos: Vec<Who>,
     recent: Vec<u32>,
     /// What accesses know of other clusters.
-    views: Vec<Known>,
+    views: Vec<View>,
     /// The last view of a cluster that has one.
     heard: BTreeMap<u32, u32>,
 }
@@ -139,7 +141,7 @@ impl GlobalWords {
     }
 
     /// The number of what an access knows of other clusters.
-    pub(crate) fn view(&mut self, known: &Known) -> u32 {
+    pub(crate) fn view(&mut self, known: &View) -> u32 {
         if known.is_empty() {
             return 0;
         }
@@ -299,7 +301,11 @@ impl GlobalWords {
         let ordered = |by: &Who, of: &Who, slot: Slot| {
             let lane = if of.way.asynchronous { 0 } else { slot.lane };
             let known = self.known(by.view);
-            known.is_some_and(|known| known.has(of.cluster, of.agent + u32::from(lane), of.epoch))
+            known.is_some_and(|known| {
+                known
+                    .seen
+                    .has(of.cluster, of.agent + u32::from(lane), of.epoch)
+            })
         };
         let apart = l.cluster != e.cluster && !ordered(&l, &e, earlier) && !ordered(&e, &l, later);
         let half = |by: &Who, of: &Who| {
@@ -308,8 +314,21 @@ impl GlobalWords {
                 .get(&by.cluster)
                 .copied()
                 .and_then(|view| self.known(view));
-            known.is_some_and(|known| known.of(of.cluster).is_some())
+            known.is_some_and(|known| known.seen.of(of.cluster).is_some())
         };
+        // A copy that reads what threads stored needs a proxy fence on either side.
+        let unfenced = |by: &Who, of: &Who, slot: Slot| {
+            let fenced = self.known(by.view).map(|known| &known.fenced);
+            let agent = of.agent + u32::from(slot.lane);
+            let fenced = fenced.is_some_and(|fenced| fenced.has(of.cluster, agent, of.epoch));
+            by.way.asynchronous && !of.way.asynchronous && ordered(by, of, slot) && !fenced
+        };
+        let unfenced = l.cluster != e.cluster
+            && match kind {
+                "raw" => unfenced(&l, &e, earlier),
+                "war" => unfenced(&e, &l, later),
+                _ => false,
+            };
         let id = match apart {
             true => unordered(
                 &l.way,
@@ -318,6 +337,7 @@ impl GlobalWords {
                 true,
             )?,
             false if stale => FindingId::ReadOnlyWritten,
+            false if unfenced => FindingId::MissingProxyFence,
             false => return None,
         };
         Some(Crossing {
@@ -331,7 +351,7 @@ impl GlobalWords {
     }
 
     /// A view by its number.
-    fn known(&self, view: u32) -> Option<&Known> {
+    fn known(&self, view: u32) -> Option<&View> {
         self.views.get((view as usize).checked_sub(1)?)
     }
 }

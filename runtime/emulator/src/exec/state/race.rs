@@ -12,8 +12,9 @@ mod shadow;
 mod check;
 mod copies;
 mod global;
-mod lifetime;
 mod sync;
+mod strong;
+mod lifetime;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -25,6 +26,7 @@ use super::site::Site;
 use crate::options::Sanitize;
 use clock::Clock;
 use shadow::{Cell, Reader};
+use strong::Location;
 
 pub(crate) use check::Conflict;
 pub(crate) use copies::ProductClock;
@@ -68,11 +70,11 @@ struct Init {
     fence: (u32, u32),
 }
 
-/// Where strong accesses meet.
+/// Where strong accesses meet, and their bytes: of different sizes they do not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum StrongPlace {
-    Shared(Place),
-    Global(u64),
+    Shared(Place, u32),
+    Global(u64, u32),
 }
 
 /// Whose progress a signal counts.
@@ -111,7 +113,9 @@ pub(crate) struct Race {
     objects: BTreeMap<Place, Object>,
     cluster: Channel,
     /// Locations that strong accesses synchronize on, for one CTA or for all.
-    locations: BTreeMap<(StrongPlace, Option<u32>), Clock>,
+    locations: BTreeMap<(StrongPlace, Option<u32>), Location>,
+    /// What strong reads of a thread met that acquire nothing, by thread: in its CTA, and beyond.
+    met: BTreeMap<(u32, bool), Clock>,
     signals: BTreeMap<Signal, u32>,
     next_signal: u32,
     /// The signal of each thread's initialisations and their number.
@@ -163,6 +167,7 @@ impl Race {
             objects: BTreeMap::new(),
             cluster: Channel::default(),
             locations: BTreeMap::new(),
+            met: BTreeMap::new(),
             signals: BTreeMap::new(),
             next_signal: threads,
             inits: BTreeMap::new(),

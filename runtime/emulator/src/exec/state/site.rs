@@ -1,6 +1,6 @@
 //! Who did something where: the vocabulary of findings and of the race detector.
 
-use crate::inst::Scope;
+use crate::inst::{Order, Scope};
 
 /// Who did something, for findings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,25 +17,39 @@ pub(crate) struct Site {
 pub(crate) enum AccessKind {
     Load,
     Store,
-    Atomic(Scope),
+    Atomic(Order),
     AsyncCopy,
     LoadMatrix,
     StoreMatrix,
     /// A volatile, relaxed or acquiring load.
-    StrongLoad(Scope),
+    StrongLoad(Order),
     /// A volatile, relaxed or releasing store.
-    StrongStore(Scope),
+    StrongStore(Order),
 }
 
 impl AccessKind {
-    /// The scope of an access that is not weak.
-    pub(crate) fn scope(self) -> Option<Scope> {
+    /// How an access that is not weak orders itself.
+    pub(crate) fn order(self) -> Option<Order> {
         match self {
-            AccessKind::Atomic(scope)
-            | AccessKind::StrongLoad(scope)
-            | AccessKind::StrongStore(scope) => Some(scope),
+            AccessKind::Atomic(order)
+            | AccessKind::StrongLoad(order)
+            | AccessKind::StrongStore(order) => Some(order),
             _ => None,
         }
+    }
+
+    /// The scope of an access that is not weak.
+    pub(crate) fn scope(self) -> Option<Scope> {
+        self.order().map(|order| order.scope)
+    }
+
+    /// Whether it reads memory, and whether it writes.
+    pub(crate) fn ways(self) -> (bool, bool) {
+        let loads = matches!(
+            self,
+            AccessKind::Load | AccessKind::StrongLoad(_) | AccessKind::LoadMatrix
+        );
+        (loads || matches!(self, AccessKind::Atomic(_)), !loads)
     }
 }
 

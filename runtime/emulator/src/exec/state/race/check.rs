@@ -291,14 +291,9 @@ impl Race {
             lanes: 1 << lane,
             ..site
         };
-        let loads = matches!(
-            kind,
-            AccessKind::Load | AccessKind::StrongLoad(_) | AccessKind::LoadMatrix
-        );
-        let way = (loads || matches!(kind, AccessKind::Atomic(_)), !loads);
         self.sees_shared((place, bytes), site);
         self.words((place, bytes), |race, cell, part| {
-            race.access(&actor, cell, part, way, site)
+            race.access(&actor, cell, part, kind.ways(), site)
         });
     }
 

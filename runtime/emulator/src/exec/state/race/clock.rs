@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::exec::state::known::Known;
+use crate::exec::state::view::View;
 
 /// What is ordered before an owner, by agent.
 #[derive(Clone, Debug, Default)]
@@ -10,11 +10,11 @@ pub(super) struct Clock {
     seen: Vec<u32>,
     fenced: Vec<u32>,
     /// What of other clusters was acquired.
-    known: Known,
+    known: View,
     /// What of other clusters relaxed reads met, for the next fence to acquire.
-    met: Known,
+    met: View,
     /// What fences covered that are ordered before the owner, of its own cluster too.
-    covered: Known,
+    covered: View,
 }
 
 fn raise(list: &mut Vec<u32>, agent: u32, epoch: u32) {
@@ -46,43 +46,60 @@ impl Clock {
     }
 
     /// What of other clusters is ordered before the owner.
-    pub(super) fn known(&self) -> &Known {
+    pub(super) fn known(&self) -> &View {
         &self.known
     }
 
     /// Everything that is ordered before the owner, which is of that cluster.
-    pub(super) fn all(&self, own: u32) -> Known {
+    pub(super) fn all(&self, own: u32) -> View {
         let mut all = self.known.clone();
-        all.learn(own, Arc::from(&*self.seen));
+        all.seen.learn(own, Arc::from(&*self.seen));
+        if !self.fenced.is_empty() {
+            all.fenced.learn(own, Arc::from(&*self.fenced));
+        }
         all
     }
 
     /// A fence covers what is ordered before it.
-    pub(super) fn cover(&mut self, all: &Known) {
+    pub(super) fn cover(&mut self, all: &View) {
         self.covered.join(all);
     }
 
     /// What fences covered; nothing where there was none.
-    pub(super) fn covered(&self) -> &Known {
+    pub(super) fn covered(&self) -> &View {
         &self.covered
     }
 
+    /// What fences covered, as a clock of that cluster.
+    pub(super) fn of_covered(&self, own: u32) -> Clock {
+        let covered = &self.covered;
+        let mut clock = Clock {
+            covered: covered.clone(),
+            ..Clock::default()
+        };
+        clock.hear(covered, own);
+        clock
+    }
+
     /// Whether hearing of it, or meeting it, would tell something.
-    pub(super) fn is_news(&self, known: &Known, acquire: bool) -> bool {
+    pub(super) fn is_news(&self, known: &View, acquire: bool) -> bool {
         let mine = if acquire { &self.known } else { &self.met };
         !mine.covers(known)
     }
 
     /// Acquires what was released by clusters, its own one's part of it too.
-    pub(super) fn hear(&mut self, known: &Known, own: u32) {
+    pub(super) fn hear(&mut self, known: &View, own: u32) {
         self.known.join(known);
-        if let Some(epochs) = known.of(own) {
+        if let Some(epochs) = known.seen.of(own) {
             join(&mut self.seen, epochs);
+        }
+        if let Some(epochs) = known.fenced.of(own) {
+            join(&mut self.fenced, epochs);
         }
     }
 
     /// A relaxed read met what clusters released.
-    pub(super) fn meet(&mut self, known: &Known) {
+    pub(super) fn meet(&mut self, known: &View) {
         self.met.join(known);
     }
 
@@ -110,6 +127,8 @@ impl Clock {
         let seen = std::mem::take(&mut self.seen);
         join(&mut self.fenced, &seen);
         self.seen = seen;
+        self.known.fence();
+        self.covered.fence();
     }
 
     /// Forgets the agents before a number, and other clusters.

@@ -40,9 +40,10 @@ impl Touch {
         Touch::new(order, false, true)
     }
 
-    pub(crate) fn atomic(order: Order) -> Touch {
+    pub(crate) fn atomic(order: Order, swaps: bool) -> Touch {
         let mut touch = Touch::new(order, true, true);
         (touch.way.strong, touch.way.atomic, touch.way.exact) = (true, true, false);
+        touch.way.swaps = swaps;
         touch
     }
 
@@ -252,13 +253,18 @@ impl Race {
             strong: other.way.reach(),
         };
         match self.behind_writer(actor, &writer, touch.writes)? {
-            // The seed of a compare-and-swap loop, which a lost race only makes repeat.
-            FindingId::RaceShared if !touch.writes && other.way.atomic => None,
+            FindingId::RaceShared if !touch.writes && self.has_seed(&other.way) => None,
             FindingId::RaceShared if same => Some(FindingId::RaceSameValue),
             FindingId::AsyncNotWaited if !touch.writes => Some(FindingId::AsyncNotWaited),
             FindingId::RaceShared | FindingId::AsyncNotWaited => Some(FindingId::RaceGlobal),
             other => Some(other),
         }
+    }
+
+    /// Whether a weak load beside it may be its seed, which a lost race only makes it repeat: of a
+    /// compare-and-swap, and where much is taken on trust of every atomic.
+    fn has_seed(&self, way: &Way) -> bool {
+        way.atomic && (way.swaps || !self.strict)
     }
 
     fn behind_global_reader(
@@ -267,7 +273,7 @@ impl Race {
         (other, slot): (&Who, Slot),
         touch: Touch,
     ) -> Option<FindingId> {
-        if touch.way.atomic && !other.way.asynchronous && !other.way.strong {
+        if self.has_seed(&touch.way) && !other.way.asynchronous && !other.way.strong {
             return None;
         }
         if touch.way.strong && other.way.strong {

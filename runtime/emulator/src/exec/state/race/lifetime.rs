@@ -3,11 +3,10 @@
 use std::rc::Rc;
 
 use super::clock::Clock;
-use super::{Init, Race, Signal, Touch};
-use crate::exec::state::known::Known;
+use super::{Init, Race, Signal};
 use crate::exec::state::site::Site;
 use crate::exec::state::site::{Place, lanes_of};
-use crate::inst::{Order, Scope};
+use crate::inst::Scope;
 
 impl Race {
     fn lanes_at(&self, site: Site) -> impl Iterator<Item = u32> + use<> {
@@ -45,8 +44,8 @@ impl Race {
         }
     }
 
-    /// `fence`, `membar`: a relaxed arrival passes on everything before it; in strict mode between
-    /// clusters where its scope has both.
+    /// `fence`, `membar`: acquires what strong reads met, and relaxed arrivals and strong writes pass
+    /// on everything before it; in strict mode between clusters where its scope has both.
     pub(crate) fn thread_fence(&mut self, scope: Scope, site: Site) {
         if scope > Scope::Cta {
             self.init_fence(site);
@@ -57,6 +56,7 @@ impl Race {
                 lanes: 1 << (thread % 32),
                 ..site
             };
+            self.hear_what_was_met(scope, lane);
             let known = self.published(lane);
             let holds_others = !self.strict || scope > Scope::Cta;
             self.change_released(holds_others, thread, |clock| clock.join(&known));
@@ -72,7 +72,7 @@ impl Race {
         self.next_epoch(site);
     }
 
-    fn any_clock(&self, site: Site, is: impl Fn(&Clock) -> bool) -> bool {
+    pub(super) fn any_clock(&self, site: Site, is: impl Fn(&Clock) -> bool) -> bool {
         let clock = |thread| self.clocks.get(thread as usize);
         self.lanes_at(site)
             .any(|thread| clock(thread).is_some_and(|clock| is(clock)))
@@ -104,31 +104,8 @@ impl Race {
     }
 
     /// Whether what says that scope orders clusters: in strict mode the GPU's and wider ones do.
-    fn is_far(&self, scope: Scope) -> bool {
+    pub(super) fn is_far(&self, scope: Scope) -> bool {
         !self.strict || scope >= Scope::Gpu
-    }
-
-    /// A strong access of a lane meets what clusters released at its address, and releases there
-    /// what its thread knows.
-    pub(crate) fn meet(&mut self, touch: Touch, order: Order, meeting: &mut Known, site: Site) {
-        if !self.is_far(order.scope) {
-            return;
-        }
-        let (own, acquire) = (self.number, order.acquire);
-        if touch.reads && self.any_clock(site, |clock| clock.is_news(meeting, acquire)) {
-            self.update(site, |clock| match acquire {
-                true => clock.hear(meeting, own),
-                false => clock.meet(meeting),
-            });
-        }
-        if !touch.writes {
-            return;
-        }
-        let known = self.published(site);
-        match order.release {
-            true => meeting.join(&known.all(own)),
-            false => meeting.join(known.covered()),
-        }
     }
 
     /// Whether the lanes are ordered behind the initialisation of an mbarrier. In strict mode

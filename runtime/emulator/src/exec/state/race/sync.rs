@@ -3,10 +3,10 @@
 use std::rc::Rc;
 
 use super::clock::Clock;
-use super::{Object, Race, Signal, StrongPlace};
+use super::{Object, Race, Signal};
 use crate::exec::state::site::Site;
 use crate::exec::state::site::{Place, lanes_of};
-use crate::inst::{Reach, Scope};
+use crate::inst::Reach;
 
 impl Race {
     /// What the lanes of a site know together, their own accesses included.
@@ -63,7 +63,7 @@ impl Race {
         }
     }
 
-    fn acquire(&mut self, site: Site, from: &Rc<Clock>) {
+    pub(super) fn acquire(&mut self, site: Site, from: &Rc<Clock>) {
         self.update(site, |clock| clock.join(from));
     }
 
@@ -227,28 +227,5 @@ impl Race {
             object.channel.pending.see(agent, value);
             object.far.pending.see(agent, value);
         }
-    }
-
-    /// A strong access orders itself with the others at its location; in strict mode one with the
-    /// scope of the CTA only with those of its CTA.
-    pub(crate) fn strong(&mut self, place: StrongPlace, scope: Scope, site: Site) {
-        let mut clock = self.published(site);
-        let (near, far) = ((place, Some(site.rank)), (place, None));
-        let meets = match (self.strict, scope) {
-            (false, _) => vec![far],
-            (true, Scope::Cta) => vec![near],
-            (true, _) => vec![near, far],
-        };
-        for key in &meets {
-            if let Some(known) = self.locations.get(key) {
-                clock.join(known);
-            }
-        }
-        let joined = Rc::new(clock.clone());
-        for key in meets {
-            self.locations.insert(key, clock.clone());
-        }
-        self.next_epoch(site);
-        self.acquire(site, &joined);
     }
 }

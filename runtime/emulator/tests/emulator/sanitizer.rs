@@ -311,6 +311,23 @@ fn collectives_need_their_lanes() {
         warp(&split).ids(),
         ["barrier_divergent_site", "warp_divergent"]
     );
+    // Who goes around it never comes, whether to its end or to another place.
+    let around = |collective: &str| {
+        let body = format!("{half} @%p1 bra A; {collective} A: mov.u32 %r2, 8;");
+        warp(&body).ids()
+    };
+    for aligned in [
+        "bar.sync 0;",
+        "barrier.sync.aligned 0;",
+        "bar.red.popc.u32 %r3, 0, %p1;",
+        "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;",
+    ] {
+        assert_eq!(around(aligned), ["warp_divergent"], "{aligned}");
+    }
+    assert_eq!(around("barrier.sync 0;"), Vec::<&str>::new());
+    // Those that exited before are no part of the warp.
+    let early = format!("{half} @%p1 exit; bar.sync 0;");
+    assert_eq!(warp(&early).ids(), Vec::<&str>::new());
     let missing =
         format!("{half} @%p1 bra A; bar.warp.sync 0xffffffff; bra B; A: bar.warp.sync -1; B:");
     assert_eq!(warp(&missing).ids(), ["deadlock"]);

@@ -1,7 +1,7 @@
 //! What all CTAs of a launch share, read-only but for the words of global memory.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 use super::view::Meeting;
 use crate::alternatives::Watched;
@@ -93,8 +93,16 @@ impl Env<'_> {
     pub(crate) fn side_by_side(&self) -> bool {
         let several = volume(self.launch.grid) > volume(self.launch.cluster).max(1);
         let ordered = self.options.stops_at_error || !self.entry.independent;
-        self.options.parallel && several && !ordered
+        self.options.parallel && several && !ordered && !is_forked()
     }
+}
+
+/// Whether this process was forked from one that has run clusters side by side: the threads that did
+/// so are not there.
+fn is_forked() -> bool {
+    static FIRST: OnceLock<u32> = OnceLock::new();
+    let own = std::process::id();
+    *FIRST.get_or_init(|| own) != own
 }
 
 /// Fresh copies of the module's `.global` variables.

@@ -40,6 +40,7 @@ impl Warp {
                     function,
                     status,
                     forced,
+                    awaited: 0,
                     turn,
                 });
             }

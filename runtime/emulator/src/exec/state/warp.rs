@@ -55,6 +55,8 @@ pub(crate) struct Group {
     pub(crate) status: Status,
     /// The instruction runs although lanes are missing; it says so.
     pub(crate) forced: bool,
+    /// Lanes that its aligned instruction waits for.
+    pub(crate) awaited: u32,
     /// When it last had a turn.
     pub(crate) turn: u64,
 }
@@ -151,6 +153,7 @@ impl Warp {
             function,
             status: Status::Ready,
             forced: false,
+            awaited: 0,
             turn: 0,
         };
         let mut frame = Frame::new(0, function, regs, preds);
@@ -195,6 +198,7 @@ impl Warp {
             function: 0,
             status: Status::Converge,
             forced: false,
+            awaited: 0,
             turn: 0,
         })
     }
@@ -222,20 +226,31 @@ impl Warp {
         st.near.live.get(self.id as usize).copied().unwrap_or(0)
     }
 
-    /// Whether an aligned instruction has all live lanes; a forced group reports that it has not.
+    /// Whether an aligned instruction has all live lanes. Reported are a forced group, which has
+    /// not, and one whose missing lanes exited instead of coming.
     pub(crate) fn converged(&mut self, st: &mut State<'_>, mask: u32) -> bool {
-        let live = self.live(st);
-        if mask == live {
-            return true;
+        let (live, group) = (self.live(st), self.group());
+        let waits = mask != live && mask == group.mask && !group.forced;
+        if let Some(group) = self.groups.get_mut(self.current) {
+            group.awaited = if waits { live & !mask } else { 0 };
         }
-        let group = self.group();
-        if mask == group.mask && !group.forced {
+        if waits {
             return false;
         }
-        let site = self.site(mask);
-        st.report(FindingId::WarpDivergent, site, None, || {
-            format!("an aligned instruction runs with lanes {mask:#010x} of {live:#010x}")
-        });
+        let all = live | group.awaited;
+        if mask != all {
+            let site = self.site(mask);
+            st.report(FindingId::WarpDivergent, site, None, || {
+                let exited = if mask == live {
+                    ", the others exit"
+                } else {
+                    ""
+                };
+                format!(
+                    "an aligned instruction runs with lanes {mask:#010x} of {all:#010x}{exited}"
+                )
+            });
+        }
         true
     }
 

@@ -102,10 +102,11 @@ impl Warp {
             let waits = |group: &Group| matches!(group.status, Status::Barrier { .. });
             let same = (mine.depth, mine.pc) == (theirs.depth, theirs.pc);
             if same && !waits(mine) && !waits(theirs) {
-                let mask = theirs.mask;
+                let (mask, awaited) = (theirs.mask, theirs.awaited);
                 self.groups.swap_remove(other);
                 if let Some(group) = self.groups.get_mut(index) {
                     group.mask |= mask;
+                    group.awaited |= awaited;
                     group.status = Status::Ready;
                     group.forced = false;
                 }
@@ -135,7 +136,7 @@ impl Warp {
         let Some(group) = self.groups.get_mut(self.current) else {
             return;
         };
-        group.forced = false;
+        (group.forced, group.awaited) = (false, 0);
         if lanes == group.mask {
             group.pc = target;
             return;

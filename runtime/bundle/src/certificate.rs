@@ -13,6 +13,9 @@ use serde_json::Value;
 /// kernel is some 200 bytes.
 pub const MAX_CERTIFICATE_BYTES: usize = 256 << 10;
 
+/// In the place of the proof of a kernel whose PTX was replaced.
+const EDITED: &str = r#"{"edited":true}"#;
+
 /// The generator's proof of a kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Certificate {
@@ -29,6 +32,18 @@ impl Certificate {
     pub fn value(&self) -> Value {
         // The text was written by `serde_json` from a value that it had read.
         serde_json::from_str(&self.text).unwrap_or_default()
+    }
+
+    /// What is said of a kernel whose PTX was replaced: nothing is proved of it.
+    pub(crate) fn edited() -> Certificate {
+        Certificate {
+            text: EDITED.to_owned(),
+        }
+    }
+
+    /// Whether the kernel's PTX was replaced by [`BundleWriter::edited`](crate::BundleWriter::edited).
+    pub fn is_edited(&self) -> bool {
+        self.text == EDITED
     }
 
     pub(crate) fn is_object(&self) -> bool {

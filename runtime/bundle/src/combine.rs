@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use crate::bundle::Bundle;
+use crate::certificate::Certificate;
 use crate::code::Route;
 use crate::error::{Error, Problems};
 use crate::hash::Sha256Hex;
@@ -97,7 +98,8 @@ impl BundleWriter {
     }
 
     /// A writer of the same bundle with other PTX for some of its kernels, by id: what followed
-    /// from the text before, machine code, registers, lines and measured times, is left out.
+    /// from the text before, its certificate, machine code, registers, lines and measured times, is left
+    /// out.
     ///
     /// # Errors
     /// When no kernel has an id, a kernel's machine code alone is run, or a text is refused; all of
@@ -123,6 +125,7 @@ impl BundleWriter {
             });
             let mut kernel = kernel.clone();
             (kernel.cubin, kernel.lines) = (None, None);
+            kernel.certificate = Certificate::edited();
             (kernel.resources.registers, kernel.resources.spill_bytes) = (None, None);
             match writer.add(kernel, text, None) {
                 Err(Error::Invalid { problems: found }) => {

@@ -184,6 +184,7 @@ fn ptx_is_edited_and_hashed_again() {
     let (now, was) = (&made.kernels()[0], &before.kernels()[0]);
     assert!(made.ptx(now).starts_with("// by hand\n"));
     assert_ne!(now.content_hash, was.content_hash);
+    assert!(now.certificate.is_edited() && !was.certificate.is_edited());
     folder.run(&["verify", &edited]).expect(0);
     // Everything that is wrong at once; nothing is written.
     fs::remove_file(&edited).unwrap();

@@ -41,6 +41,9 @@ pub(super) fn render(kernel: &Kernel) -> String {
     }
     line("function", kernel.semantics.function.to_string());
     line("code", code(kernel));
+    if kernel.certificate.is_edited() {
+        line("proved", "nothing: its PTX was edited".to_owned());
+    }
     line("workspace", format!("{} bytes", kernel.workspace.bytes));
     for assumption in &kernel.assumptions {
         let (text, reason) = (assumption.text(), assumption.reason());

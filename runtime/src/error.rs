@@ -19,7 +19,7 @@ use tilewright_bundle as bundle;
 pub use fault::{Fault, FoundBy, Work};
 pub use reason::Reason;
 pub use records::{LineProblem, RecordsError};
-pub use refusal::Refusal;
+pub use refusal::{InPlace, Refusal};
 pub(crate) use refusal::{axes, cast, flattened};
 
 use crate::events;

@@ -74,7 +74,7 @@ pub use cuda::driver_present;
 pub use device::{Arg, Buffer, Device, LoadedKernel};
 #[cfg(feature = "emulator")]
 pub use emulated::EmulatorSettings;
-pub use error::{Error, Fault, FoundBy, LineProblem, Reason, RecordsError, Refusal, Work};
+pub use error::{Error, Fault, FoundBy, InPlace, LineProblem, Reason, RecordsError, Refusal, Work};
 pub use launch::fit::{
     Fit, Launch, LaunchReport, View, alignment_bytes, fit, prepare, stride_multiples,
 };

@@ -1,5 +1,7 @@
 """Kernels on NumPy arrays, run on the emulator."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import ml_dtypes
@@ -301,3 +303,22 @@ def test_a_bundle_may_have_to_be_signed(tmp_path):
     other.write_text("no key\n")
     with pytest.raises(tilewright.Error, match="no.pub"):
         tilewright.open(kept / "signed.zip", device="emulator", require_key=other)
+
+
+def test_a_forked_process_launches(bundle):
+    code = """
+import os, sys, numpy, tilewright
+bundle = tilewright.open(sys.argv[1], device="emulator")
+s = numpy.arange(300 * 500, dtype="f4").reshape(300, 500)
+def launched():
+    d = numpy.zeros_like(s)
+    bundle.pick("copy", s=s, d=d)(s=s, d=d)
+    return (d == s).all()
+assert launched()
+child = os.fork()
+if child == 0:
+    os._exit(0 if launched() else 1)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    words = [sys.executable, "-c", code, str(bundle.path)]
+    assert subprocess.run(words, timeout=60).returncode == 0

@@ -104,3 +104,65 @@ def test_layers_are_for_inference(bundle):
     assert ours(x).requires_grad is False
     with pytest.raises(tilewright.InferenceOnly, match="`a`: requires grad"):
         ours(x.requires_grad_())
+
+
+def test_shapes_are_checked_also_of_nothing(bundle):
+    ours = Linear.of(linear(), bundle)
+    for shape in [(3, 0), (0, 71), (5, 73), (36, 2), ()]:
+        with pytest.raises(tilewright.Error, match="72 features along the last axis"):
+            ours(torch.zeros(shape))
+
+
+def test_a_layer_that_does_more_stays(bundle):
+    def hooked(register):
+        layer = linear()
+        getattr(layer, register)(lambda *given: None)
+        return layer
+
+    patched = linear()
+    patched.forward = lambda x: x
+    layers = [hooked("register_forward_hook"), hooked("register_forward_pre_hook"), patched]
+    for layer in layers:
+        model = torch.nn.Sequential(layer)
+        with pytest.raises(tilewright.Error, match="0: the layer has .*does not run"):
+            replace(model, bundle)
+        assert model[0] is layer
+
+
+@pytest.mark.parametrize(
+    "formula, bias",
+    [
+        ("acc[m,n]: f32 = sum[k] x[m,k] * w[n,k]; y[m,n] = acc[m,n]", None),
+        ("acc[m,n] = sum[k] x[m,k] * w[n,k]\ny[m,n] = acc[m,n] + c[n]", "c"),
+        ("acc[m,n] = sum[k] w[n,k] * x[m,k]; y[m,n] = c[n] + acc[m,n]", "c"),
+        ("y[m,n] = sum[k] x[m,k] * w[n,k]", None),
+        ("y[m,n] = (sum[k] x[m,k] * w[n,k]) + c[n]", "c"),
+        ("y[m,n] = c[n] + sum[k] x[m,k] * w[n,k]", "c"),
+    ],
+)
+def test_a_layer_is_known_however_it_is_written(formula, bias):
+    from tilewright.nn import _layer
+
+    assert _layer(formula) == ("x", "w", "n", bias)
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "y[m,n] = sum[k] x[m,k] * w[n,k] + c[n]",
+        "y[m,n] = sum[k] x[m,k] * w[k,n]",
+        "y[n,m] = (sum[k] x[m,k] * w[n,k]) + c[n]",
+        "y[m,n] = (sum[k] x[m,k] * w[n,k]) + c[m]",
+        "y[m,n] = 2 * (sum[k] x[m,k] * w[n,k])",
+        "y[m,n] = relu(sum[k] x[m,k] * w[n,k])",
+        "acc[n,m] = sum[k] x[m,k] * w[n,k]; y[m,n] = acc[m,n]",
+        "acc[m,n] = sum[k] x[m,k] * w[n,k]; y[m,n] = acc[m,n] + acc[m,n]",
+        "y[m] = sum[k] x[m,k]",
+    ],
+)
+def test_what_is_more_than_a_layer_is_none(formula):
+    from tilewright.nn import _layer
+
+    known = _layer(formula)
+    # With its modes the other way round it is one whose input is w.
+    assert known is None or known.x == "w"

@@ -22,12 +22,46 @@ from .torch import DTYPES, Operator, is_same, operator
 
 __all__ = ["Linear", "replace"]
 
-_PRODUCT = re.compile(
-    r"(?P<acc>\w+)\[(?P<m>\w+),(?P<n>\w+)\](:f32)?="
-    r"sum\[(?P<k>\w+)\](?P<x>\w+)\[(?P=m),(?P=k)\]\*(?P<w>\w+)\[(?P=n),(?P=k)\];"
-    r"(?P<d>\w+)\[(?P=m),(?P=n)\]=(?P=acc)\[(?P=m),(?P=n)\](\+(?P<bias>\w+)\[(?P=n)\])?"
-)
-"""A formula that is a linear layer, without and with a bias."""
+_STATEMENT = re.compile(r"(\w+)\[(\w+),(\w+)\](?::f32)?=(.+)")
+_SUM = re.compile(r"sum\[(\w+)\](\w+)\[(\w+),\1\]\*(\w+)\[(\w+),\1\]")
+
+
+class _Layer(NamedTuple):
+    """The names in a formula that is a linear layer."""
+
+    x: str
+    w: str
+    n: str
+    bias: Optional[str]
+
+
+def _layer(formula: str) -> Optional[_Layer]:
+    """What a formula says, if it is a linear layer, without or with a bias."""
+    text = ";".join(re.sub(r"\s", "", line) for line in formula.splitlines())
+    found = [_STATEMENT.fullmatch(one) for one in text.split(";") if one]
+    statements = [one.groups() for one in found if one is not None]
+    if len(statements) != len(found) or len(found) not in (1, 2):
+        return None
+    _, m, n, value = statements[-1]
+    for acc, *modes, made in statements[:-1]:
+        if modes != [m, n]:
+            return None
+        value = value.replace(f"{acc}[{m},{n}]", f"({made})", 1)
+    product = _SUM.search(value)
+    if product is None:
+        return None
+    _, one, first, other, second = product.groups()
+    factors = {first: one, second: other}
+    if factors.keys() != {m, n}:
+        return None
+    # A sum takes all that stands behind it.
+    of = product.group()
+    rest = value.replace(f"({of})", "@") if f"({of})" in value else value[: -len(of)] + "@"
+    mode = re.escape(n)
+    whole = re.fullmatch(rf"@(?:\+(\w+)\[{mode}\])?|(\w+)\[{mode}\]\+@", rest)
+    if whole is None or not (value.endswith(of) or f"({of})" in value):
+        return None
+    return _Layer(factors[m], factors[n], n, whole.group(1) or whole.group(2))
 
 
 class _Roles(NamedTuple):
@@ -47,11 +81,10 @@ class _Roles(NamedTuple):
 
 def _roles(kernel: Kernel) -> Optional[_Roles]:
     """What a function's operands are to a linear layer, if it is one."""
-    lines = [re.sub(r"\s", "", line) for line in kernel.formula.splitlines()]
-    found = _PRODUCT.fullmatch(";".join(line for line in lines if line))
-    if found is None or kernel.scalars:
+    layer = _layer(kernel.formula)
+    if layer is None or kernel.scalars:
         return None
-    x, w, n, bias = found.group("x", "w", "n", "bias")
+    x, w, n, bias = layer
     packed = {one.name: one.packed for one in kernel.operands}
     if packed[x] is not None or (bias is not None and packed[bias] is not None):
         return None
@@ -78,6 +111,12 @@ def _function(bundle: Bundle, linear: Any, word: Optional[str]) -> _Roles:
             others.append(f"{kernel.spec} is of {', '.join(sorted(map(str, types)))}")
         elif roles.bias is not None and not has_bias:
             others.append(f"{kernel.spec} adds a bias, which the layer lacks")
+        elif not _takes(bundle, roles, linear.weight):
+            own = next(one for one in kernel.operands if one.name == roles.w)
+            others.append(
+                f"{kernel.spec} takes `{roles.w}` as {own.layout}, and the layer's lies as "
+                f"{tuple(linear.weight.stride())}"
+            )
         else:
             found.append(roles)
     if not found:
@@ -85,6 +124,28 @@ def _function(bundle: Bundle, linear: Any, word: Optional[str]) -> _Roles:
         told = "; ".join(others[:8]) or "there is none"
         raise Error(f"no function{asked} is a linear layer of {dtype}: {told}")
     return min(found, key=lambda one: (one.is_packed, has_bias and one.bias is None))
+
+
+def _takes(bundle: Bundle, roles: _Roles, weight: torch.Tensor) -> bool:
+    """Whether a kernel of the function has strides of 1 alone where the weights have them."""
+    if roles.is_packed:
+        return True
+    alike = [one for one in bundle.kernels if one.function == roles.kernel.function]
+    strides = [one.stride for like in alike for one in like.operands if one.name == roles.w]
+    return any(
+        all(text != "1" or own == 1 for text, own in zip(stride, weight.stride()))
+        for stride in strides
+    )
+
+
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+
+
+def _lost(layer: torch.nn.Module) -> str:
+    """What of a layer another one in its place would not do."""
+    if "forward" in vars(layer):
+        return "a forward of its own"
+    return "hooks" if any(getattr(layer, name, None) for name in _HOOKS) else ""
 
 
 class Linear(torch.nn.Module):
@@ -126,6 +187,12 @@ class Linear(torch.nn.Module):
             bundle: an open bundle.
             word: names the function; by default any that is a linear layer of the weights' type.
         """
+        lost = _lost(linear)
+        if lost:
+            raise Error(
+                f"the layer has {lost}, which a kernel does not run: take it away first, or leave "
+                "the layer as it is"
+            )
         roles = _function(bundle, linear, word)
         name = f"tilewright::linear_{roles.kernel.function[:16]}_{_number(bundle)}"
         spec = roles.kernel.spec
@@ -135,13 +202,18 @@ class Linear(torch.nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         roles = self._roles
+        if x.dim() == 0 or x.shape[-1] != self.in_features:
+            raise Error(
+                f"the input has the shape {tuple(x.shape)}; the layer takes {self.in_features} "
+                "features along the last axis"
+            )
         if x.numel() == 0:
             return x.new_empty(*x.shape[:-1], self.out_features)
         rows = x.reshape(-1, self.in_features)
         given: Dict[str, Any] = {roles.x: rows, roles.w: self.weight}
         if roles.bias is not None:
             given[roles.bias] = self.bias
-        if roles.is_packed:
+        if roles.n in self.operator.extents:
             given[roles.n] = self.out_features
         y = self.operator(**given)
         if self.bias is not None and roles.bias is None:

@@ -70,6 +70,7 @@ class Operator:
         name: `namespace::name`.
         schema: arguments and results, as PyTorch writes them.
         kernel: the first kernel of the function.
+        extents: names of extents that no tensor tells, which are arguments.
         overload: the operator as PyTorch has it: `torch.ops.namespace.name.default`.
     """
 
@@ -87,7 +88,7 @@ class Operator:
         self._identity = (kernel.function, in_place, tuple(promises))
         alike = [one for one in bundle.kernels if one.function == kernel.function]
         self._signature = Signature(kernel, in_place, alike)
-        self._names = self._signature.names
+        self._names, self.extents = self._signature.names, list(self._signature.extents)
         self._tensors = [one.name for one in self._signature.tensors]
         self._chosen: Dict[Any, Kernel] = {}
         self._aligned = max(one.alignment for like in alike for one in like.operands)

@@ -2,6 +2,17 @@
 
 use tilewright_bundle as bundle;
 
+/// Whether an output may take the place of an operand that it shares memory with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InPlace {
+    /// The kernel takes it so, where both begin and lie alike.
+    Taken,
+    /// Kernels of a spec that says so would: an input of the same elements that begins there too.
+    Possible,
+    /// No kernel would.
+    Never,
+}
+
 /// One reason why a kernel is not launched on a problem.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -318,17 +329,16 @@ pub enum Refusal {
     },
     /// An output shares memory with another operand.
     #[error(
-        "`{output}` is written and shares memory with `{other}`: give them separate memory, or {}",
-        in_its_place(output, other, *is_over)
+        "`{output}` is written and shares memory with `{other}`: give them separate memory{}",
+        in_its_place(output, other, *in_place)
     )]
     Overlap {
         /// The operand that is written.
         output: String,
         /// The other one.
         other: String,
-        /// Whether the kernel takes the one in the place of the other, where both begin and lie
-        /// alike.
-        is_over: bool,
+        /// Whether the one may take the place of the other.
+        in_place: InPlace,
     },
     /// An output may share memory with another operand: their strides leave too many elements to
     /// compare.
@@ -477,12 +487,13 @@ fn capability(needs: u32, exact: bool) -> String {
 }
 
 /// How an output lies in the memory of another operand.
-fn in_its_place(output: &str, other: &str, is_over: bool) -> String {
-    match is_over {
-        true => "the same address, extents and strides".to_owned(),
-        false => format!(
-            "build a kernel that works in place, of a spec whose `{output}` has `over: {other}`"
+fn in_its_place(output: &str, other: &str, in_place: InPlace) -> String {
+    match in_place {
+        InPlace::Taken => ", or the same address, extents and strides".to_owned(),
+        InPlace::Possible => format!(
+            ", or build a kernel that works in place, of a spec whose `{output}` has `over: {other}`"
         ),
+        InPlace::Never => String::new(),
     }
 }
 

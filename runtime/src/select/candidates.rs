@@ -278,6 +278,11 @@ pub(crate) fn only<'k, 'r, 'n>(
     if takers.iter().any(is_exact) {
         takers.retain(is_exact);
     }
+    // A spec's own name means that spec, also where others have it as their word.
+    let is_named = |(kernel, _): &(&Kernel, &Request<'_>)| kernel.spec == word;
+    if takers.iter().filter(|taker| is_named(taker)).count() == 1 {
+        takers.retain(is_named);
+    }
     let word = word.to_owned();
     match takers.as_slice() {
         [one] => Ok(*one),

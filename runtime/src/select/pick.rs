@@ -423,7 +423,9 @@ pub(crate) fn some_of(kernels: &[&str]) -> String {
 pub(crate) fn after(kernel: &Kernel, taken: Option<&Kernel>) -> &'static str {
     let (plain, constants, rows, aligned) = order(kernel);
     match taken.map(order) {
-        Some((false, ..)) if plain => "it takes all shapes and strides, and comes after all others",
+        Some((false, ..)) if plain => {
+            "it assumes nothing but its layouts, and comes after all others"
+        }
         Some((_, other, ..)) if constants > other => "it is for elements that lie further apart",
         Some((_, _, other, _)) if rows > other => "it is for longer rows",
         Some((.., other)) if aligned > other => "it asks for less alignment",

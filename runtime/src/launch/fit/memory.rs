@@ -3,7 +3,7 @@
 use tilewright_bundle::{Assumption, Expr, Kernel, LaunchAbi, Operand, Param, ParamValue};
 
 use super::{Fit, LaunchPart, View};
-use crate::error::Refusal;
+use crate::error::{InPlace, Refusal};
 use crate::launch::layout::{Extents, Placed, Sharing, sharing};
 use crate::launch::reorder::operand_bytes;
 use crate::launch::tensor_map::{PlacedMap, TENSOR_UNIT_BYTES, TensorMap};
@@ -84,14 +84,19 @@ pub(super) fn check(kernel: &Kernel, fit: &Fit, views: &[View<'_>], refusals: &m
             };
             let first = placed(one, *place, *start);
             let shared = sharing(&first, &placed(other, other_place, *other_start));
-            let is_over = may_lie_over(output, beside);
+            let alike = start == other_start && one.dtype == other.dtype;
+            let in_place = match (may_lie_over(output, beside), beside.role.is_written()) {
+                (true, _) => InPlace::Taken,
+                (false, false) if alike => InPlace::Possible,
+                _ => InPlace::Never,
+            };
             let (output, other) = (output.name.clone(), beside.name.clone());
             match shared {
                 Sharing::Apart => {}
                 Sharing::Shared => refusals.push(Refusal::Overlap {
                     output,
                     other,
-                    is_over,
+                    in_place,
                 }),
                 Sharing::Unknown => refusals.push(Refusal::MayOverlap { output, other }),
             }

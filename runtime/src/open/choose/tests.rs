@@ -70,7 +70,7 @@ fn what_is_passed_over_has_its_reason() {
     let aligned = explained("gemm", &gemm(DType::F32, 16));
     assert!(aligned.contains("chosen: gemm_f32@picky-1"), "{aligned}");
     let last =
-        "fits: gemm_f32@plain-2: it takes all shapes and strides, and comes after all others";
+        "fits: gemm_f32@plain-2: it assumes nothing but its layouts, and comes after all others";
     assert!(aligned.contains(last), "{aligned}");
 }
 

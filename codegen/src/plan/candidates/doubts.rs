@@ -166,13 +166,13 @@ fn slow_mma(point: &Point, plan: &Plan) -> Result<Option<Doubt>> {
     let could = |arch: Arch| chooser.multiplies_smem_of(arch, types);
     // A schedule says which tensor cores are meant, not that none are.
     if spec.schedule.pipeline.schedule != Auto::Auto {
-        return Ok(of_threads(point, mma, types, None));
+        return Ok(of_threads(point, mma, types));
     }
     if could(spec.problem.arch) {
         return Ok(keys_in_the_way(point, mma));
     }
     let other = arch_with_roles(point, could);
-    let doubt = of_threads(point, mma, types, other);
+    let doubt = of_threads(point, mma, types);
     let doubt = doubt.or_else(|| Some(of_arch(spec, mma, other?)));
     let wide = [DType::F32, a, b];
     let of_wide = chooser.multiplies_smem_of(spec.problem.arch, wide);
@@ -309,13 +309,8 @@ fn of_arch(spec: &Spec, mma: &MmaPlan, other: &str) -> Doubt {
 }
 
 /// An instruction of tensor cores that is taken where it is named, of a product that threads
-/// multiply themselves; and another architecture that has more.
-fn of_threads(
-    point: &Point,
-    mma: &MmaPlan,
-    types: [DType; 3],
-    other: Option<&str>,
-) -> Option<Doubt> {
+/// multiply themselves.
+fn of_threads(point: &Point, mma: &MmaPlan, types: [DType; 3]) -> Option<Doubt> {
     let facts = |atom: &Atom| atom.mma.as_ref().map(|facts| (facts.mnk, facts.types));
     let (ALONE, _) = facts(&mma.atom)? else {
         return None;
@@ -330,18 +325,25 @@ fn of_threads(
         };
         fits && atom.runs_on(point.spec.problem.arch) && with().is_some()
     })?;
+    let copies_later = Chooser::of(point, atoms::catalogue().ok()?).copies_later();
+    let (chosen, otherwise) = match copies_later {
+        true => (
+            "operands are contiguous along a mode, in rows of whole 4 bytes",
+            ", or layouts that are so",
+        ),
+        false => (
+            "copies to shared memory are asynchronous, from sm_80 on",
+            "",
+        ),
+    };
     let message = format!(
-        "threads multiply by {}, not tensor cores, which are chosen where operands are contiguous \
-         along the summed mode in rows of whole 16 bytes",
+        "threads multiply by {}, not tensor cores, which are chosen where {chosen}",
         mma.atom.id
     );
     let mut violation = Violation::new(MMA, message);
     violation.keys.push("cta_tile".to_owned());
-    let other = other.map_or(String::new(), |other| {
-        format!("use {other}, which runs on the same GPUs and takes these layouts; or ")
-    });
     let help = format!(
-        "{other}write `mma: {{ atom: {} }}`, or layouts that are so; {}",
+        "write `mma: {{ atom: {} }}`{otherwise}; {}",
         named.id,
         meant(mma)
     );

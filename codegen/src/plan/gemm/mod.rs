@@ -2,8 +2,8 @@
 //!
 //! Three ways lead through it. *Specialized*: boxes of tensor maps fill a swizzled ring that the
 //! tensor cores read themselves; one warpgroup loads, the others compute. *Multistage*: 16-byte
-//! asynchronous copies fill a swizzled ring, ldmatrix and tensor-core MMAs empty it; it needs both
-//! operands contiguous along k. *Synchronous*: element by element through registers, one fma a
+//! asynchronous copies fill a swizzled ring, ldmatrix and tensor-core MMAs empty it; it takes
+//! operands of 16 and 32 bits contiguous along either mode, of 8 along k. *Synchronous*: element by element through registers, one fma a
 //! value; it takes every layout and alignment.
 
 mod tiled_mma;
@@ -30,9 +30,7 @@ use crate::plan::smem::swizzle_search::placed_bytes;
 use crate::plan::supported::main_loops::{self, MainLoop};
 use crate::plan::undecided::undecided;
 use crate::plan::work_tiles::SUMMED;
-use crate::spec::keys::model::{
-    Auto, CopyPath, KernelSchedule, Operand, Point, Role, Spec, Stride,
-};
+use crate::spec::keys::model::{Auto, CopyPath, KernelSchedule, Operand, Point, Role, Spec};
 
 /// Plans the point. What a violation leaves open is not decided, so that everything else that can
 /// be known is reported with it; `None` when nothing can.
@@ -279,8 +277,9 @@ fn wants_multistage(spec: &Spec, chooser: &Chooser<'_>, a: &Operand, b: &Operand
     let by_registers = |path: &CopyPath| path.g2r.is_some() || path.r2s.is_some();
     let synchronous = paths.iter().any(by_registers);
     let vectors = [a, b].iter().all(|operand| {
-        let bytes = multistage_copies::vector_bytes(operand);
-        *operand.stride(1) == Stride::Const(1) && bytes >= multistage_copies::NARROWEST_BYTES
+        let along = multistage_copies::vectors_along(operand);
+        let bytes = along.map_or(0, |along| multistage_copies::vector_bytes(operand, along));
+        bytes >= multistage_copies::NARROWEST_BYTES
     });
     let types = [spec.problem.accumulator, a.dtype, b.dtype];
     let atom = match &spec.schedule.mma.atom {

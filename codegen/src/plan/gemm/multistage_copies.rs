@@ -13,22 +13,39 @@ use crate::plan::copies::tiled_copy::{
 use crate::plan::data::model::{MmaPlan, Plan};
 use crate::plan::data::moves::{Hop, Step};
 use crate::plan::instructions::choose::{Chooser, Wanted};
-use crate::plan::smem::swizzle_search::{Lies, place_smem, refuse_conflicts};
+use crate::plan::smem::swizzle_search::{Filled, Lies, place_smem, refuse_conflicts};
 use crate::spec::keys::model::{Auto, Operand, Role, Spec, Stride};
 
 /// Bytes of one asynchronous copy of the multistage way.
 const VECTOR_BYTES: u32 = 16;
+
+/// Bits of the elements that loads from shared memory transpose: of matrices, or each by itself
+/// into its register.
+const TRANSPOSED_BITS: [u32; 2] = [16, 32];
 
 /// Bytes of an asynchronous copy, the widest first.
 const WIDTHS: [u32; 3] = [16, 8, NARROWEST_BYTES];
 /// Bytes of the narrowest asynchronous copy.
 pub(super) const NARROWEST_BYTES: u32 = 4;
 
-/// Bytes of the widest vectors along the second mode that start at their multiples, as far as the
+/// The mode of an operand's tile along which asynchronous copies move vectors: along k, or across it
+/// where loads from shared memory transpose elements of that size.
+pub(super) fn vectors_along(operand: &Operand) -> Option<usize> {
+    let contiguous = |mode: &usize| *operand.stride(*mode) == Stride::Const(1);
+    let across = TRANSPOSED_BITS.contains(&operand.dtype.bits());
+    Some(1)
+        .filter(contiguous)
+        .or_else(|| Some(0).filter(contiguous).filter(|_| across))
+}
+
+/// Bytes of the widest vectors along that mode that start at their multiples, as far as the
 /// operand's constant strides tell.
-pub(super) fn vector_bytes(operand: &Operand) -> u32 {
+pub(super) fn vector_bytes(operand: &Operand, along: usize) -> u32 {
     let element = operand.dtype.bytes();
-    let others = operand.all_axes().enumerate().filter(|(at, _)| *at != 1);
+    let others = operand
+        .all_axes()
+        .enumerate()
+        .filter(|(at, _)| *at != along);
     let others: Vec<&Stride> = others.map(|(_, axis)| &axis.stride).collect();
     let whole = |bytes: &u32| {
         others.iter().all(|stride| match stride {
@@ -48,7 +65,7 @@ pub(super) fn multistage_operand(
     tile: [i64; 2],
 ) -> Result<()> {
     let name = operand.name.as_str();
-    if *operand.stride(1) != Stride::Const(1) {
+    let Some(along) = vectors_along(operand) else {
         let message = format!(
             "operand {name} is not contiguous along {}: asynchronous copies need layout {}",
             operand.axis(1).mode,
@@ -56,7 +73,7 @@ pub(super) fn multistage_operand(
         );
         chooser.violate("not-contiguous", message);
         return Ok(());
-    }
+    };
     let path = spec.schedule.copy.get(name).cloned().unwrap_or_default();
     let what = format!("copy.{name}.g2s");
     let wanted = |bytes| Wanted {
@@ -72,10 +89,10 @@ pub(super) fn multistage_operand(
     };
     let placed = chooser.first(&what, candidates, |chooser, atom| {
         let (dtype, threads) = (operand.dtype, plan.threads);
-        let sharing = Sharing::of_vectors(tile, 1, threads);
+        let sharing = Sharing::of_vectors(tile, along, threads);
         let tiled = vector_copy(chooser, atom, dtype, sharing, &what)?;
         let Some(tiled) = tiled else { return Ok(None) };
-        if !check_strides(chooser, operand, 1, atom, &what) {
+        if !check_strides(chooser, operand, along, atom, &what) {
             return Ok(None);
         }
         let mut trial = plan.clone();
@@ -89,7 +106,11 @@ pub(super) fn multistage_operand(
             tile,
             axes: vec![Some(0), Some(1)],
         };
-        let found = fragment_copy(spec, chooser, &trial, operand, tile, (1, &fill))?;
+        let lies = Lies {
+            contiguous: along,
+            filled: Filled::Along,
+        };
+        let found = fragment_copy(spec, chooser, &trial, operand, tile, (lies, &fill))?;
         Ok(found.map(|mut placed| {
             let fragment = placed.steps.pop();
             placed
@@ -105,15 +126,15 @@ pub(super) fn multistage_operand(
 }
 
 /// The plan with the operand's tile in shared memory and the widest load from it whose values
-/// arrive in the registers the MMA wants them in; the tile is filled by the given step, and is
-/// contiguous along the given mode.
+/// arrive in the registers the MMA wants them in; the tile lies as given, and is filled by the given
+/// step.
 fn fragment_copy(
     spec: &Spec,
     chooser: &mut Chooser<'_>,
     plan: &Plan,
     operand: &Operand,
     tile: [i64; 2],
-    (contiguous, fill): (usize, &Step),
+    (lies, fill): (Lies, &Step),
 ) -> Result<Option<Plan>> {
     let name = operand.name.as_str();
     let Some(mma) = &plan.mma else {
@@ -140,10 +161,6 @@ fn fragment_copy(
         }
     };
     let swizzle = spec.schedule.swizzle.get(name).cloned().unwrap_or_default();
-    let lies = Lies {
-        contiguous,
-        transposed: false,
-    };
     let planned = |chooser: &mut Chooser<'_>, atom: &Arc<Atom>| {
         let Some(tiled) = into_fragment(chooser, plan, mma, operand, tile, atom)? else {
             return Ok(None);
@@ -279,7 +296,11 @@ pub(super) fn synchronous_operand(
     };
     let mut trial = plan.clone();
     trial.steps.extend(steps);
-    if let Some(placed) = fragment_copy(spec, chooser, &trial, operand, tile, (0, &fill))? {
+    let lies = Lies {
+        contiguous: 0,
+        filled: Filled::Singly,
+    };
+    if let Some(placed) = fragment_copy(spec, chooser, &trial, operand, tile, (lies, &fill))? {
         *plan = placed;
     }
     Ok(())

@@ -145,8 +145,29 @@ pub(in crate::plan) fn placed_bytes(elements: i64, dtype: DType) -> u32 {
 pub(in crate::plan) struct Lies {
     /// The mode along which elements are neighbours.
     pub contiguous: usize,
-    /// Whether it is filled across that mode, as what is transposed is.
-    pub transposed: bool,
+    /// How it is filled.
+    pub filled: Filled,
+}
+
+/// How a tile in shared memory is filled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::plan) enum Filled {
+    /// By vectors along its contiguous mode.
+    Along,
+    /// Across that mode, as what is transposed is.
+    Across,
+    /// By single elements.
+    Singly,
+}
+
+impl Filled {
+    /// A tile that is moved as it lies, by vectors along the second mode alone.
+    pub(in crate::plan) fn along(contiguous: usize) -> Filled {
+        match contiguous {
+            1 => Filled::Along,
+            _ => Filled::Singly,
+        }
+    }
 }
 
 /// Layouts to try: the user's swizzle, or without one, as the tile lies, a few pitches, or every
@@ -154,10 +175,7 @@ pub(in crate::plan) struct Lies {
 fn candidates(
     dtype: DType,
     tile: [i64; 2],
-    Lies {
-        contiguous,
-        transposed,
-    }: Lies,
+    Lies { contiguous, filled }: Lies,
     swizzle: &Auto<Swizzle>,
 ) -> Result<Vec<ComposedLayout>> {
     let extent = tile[contiguous];
@@ -168,9 +186,10 @@ fn candidates(
         )?]);
     }
     let mut layouts = Vec::new();
-    let pads: &[i64] = match transposed || contiguous == 0 {
-        true => &[0, 1, 2, 4, 8],
-        false => &[0],
+    let transposed = filled == Filled::Across;
+    let pads: &[i64] = match filled {
+        Filled::Across | Filled::Singly => &[0, 1, 2, 4, 8],
+        Filled::Along => &[0],
     };
     // Rows of what is turned begin at whole words, so that all warps meet the same banks.
     let unit = match transposed {
@@ -185,7 +204,7 @@ fn candidates(
             identity,
         )?);
     }
-    if transposed || contiguous == 1 {
+    if filled != Filled::Singly {
         let mut pitches = vec![extent];
         // Swizzles of rows that are no power of two long do not reach all banks.
         if transposed && !extent.cast_unsigned().is_power_of_two() {

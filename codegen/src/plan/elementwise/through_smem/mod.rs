@@ -23,7 +23,7 @@ use crate::plan::instructions::choose::Chooser;
 use crate::plan::limits::registers_and_smem;
 use crate::plan::smem::arena;
 use crate::plan::smem::bank_conflicts::Wavefronts;
-use crate::plan::smem::swizzle_search::{Lies, place_smem, refuse_conflicts};
+use crate::plan::smem::swizzle_search::{Filled, Lies, place_smem, refuse_conflicts};
 use crate::spec::keys::model::{Auto, CopyPath, Operand, Spec};
 use steps::{alone, fill, load};
 
@@ -312,7 +312,10 @@ fn planned(
     };
     let lies = Lies {
         contiguous: lies,
-        transposed: way.through == Through::Turned || asked.transposed(),
+        filled: match way.through == Through::Turned || asked.transposed() {
+            true => Filled::Across,
+            false => Filled::along(lies),
+        },
     };
     let swizzle = asked.swizzle();
     let (operand, tile) = (asked.operand, asked.shares.tile);

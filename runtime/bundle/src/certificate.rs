@@ -41,7 +41,8 @@ impl Certificate {
         }
     }
 
-    /// Whether the kernel's PTX was replaced by [`BundleWriter::edited`](crate::BundleWriter::edited).
+    /// Whether the kernel's PTX was replaced, by
+    /// [`BundleWriter::edited`](crate::BundleWriter::edited).
     pub fn is_edited(&self) -> bool {
         self.text == EDITED
     }

@@ -98,8 +98,8 @@ impl BundleWriter {
     }
 
     /// A writer of the same bundle with other PTX for some of its kernels, by id: what followed
-    /// from the text before, its certificate, machine code, registers, lines and measured times, is left
-    /// out.
+    /// from the text before, its certificate, machine code, registers, lines and measured times, is
+    /// left out.
     ///
     /// # Errors
     /// When no kernel has an id, a kernel's machine code alone is run, or a text is refused; all of

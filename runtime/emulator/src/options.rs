@@ -107,7 +107,8 @@ pub struct Options {
     /// accesses always run their CTAs in order, so that results do not depend on the machine.
     pub parallel: bool,
     /// Whether waits for mbarriers that suspend (`try_wait`) come back with nothing once before
-    /// they do, as their time limit allows: whoever does not ask again goes on too early.
+    /// they do, as their time limit allows: whoever does not ask again goes on too early. In a
+    /// random order of warps they do so always.
     pub waits_time_out: bool,
     /// What the tensor cores compute; none for the rules of the text's own `.target`. A GPU runs
     /// text for older architectures as well, with its own tensor cores.

@@ -491,7 +491,8 @@ fn in_its_place(output: &str, other: &str, in_place: InPlace) -> String {
     match in_place {
         InPlace::Taken => ", or the same address, extents and strides".to_owned(),
         InPlace::Possible => format!(
-            ", or build a kernel that works in place, of a spec whose `{output}` has `over: {other}`"
+            ", or build a kernel that works in place, of a spec whose `{output}` has `over: \
+             {other}`"
         ),
         InPlace::Never => String::new(),
     }

@@ -157,9 +157,9 @@ pub struct Split {
 #[derive(Debug, Args)]
 #[command(
     after_help = "`bundle unzip` writes the PTX of every kernel into its folder ptx, under the \
-                        kernel's id. What followed from the text before is left out: the certificate, \
-                        machine code, registers, lines, measured times. `verify` tells whether the kernel still \
-                        computes what its bundle says."
+                        kernel's id. What followed from the text before is left out: the \
+                        certificate, machine code, registers, lines, measured times. `verify` \
+                        tells whether the kernel still computes what its bundle says."
 )]
 pub struct Edit {
     /// The bundle.

@@ -4,7 +4,8 @@
 //! has by itself, then those of other schedules, with values in the places of keys that the spec
 //! leaves to the plan (`auto`): fewer CTAs that must fit an SM, addresses of rows that hold no
 //! registers, more atoms side by side, more threads or half as many, fewer stages, warps that are
-//! all alike. What is written stays as it is. All have the point's own id, which names what is
+//! all alike, elements one by
+//! one where they are turned by vectors. What is written stays as it is. All have the point's own id, which names what is
 //! written; a plan says what it takes.
 
 use std::collections::VecDeque;
@@ -36,6 +37,8 @@ const BY_THREADS: &[&str] = &[
 const BY_STAGES: &str = "smem-capacity";
 /// Fewest stages of which one is loaded while another is multiplied.
 const FEWEST_STAGES: u32 = 2;
+/// The key of factors that come one element at a time.
+pub(in crate::plan) const BY_ELEMENTS: &str = "copy";
 /// Threads of a CTA of rows, by which more or fewer are tried.
 const THREADS: [u32; 6] = [32, 64, 128, 256, 512, 1024];
 
@@ -285,14 +288,36 @@ pub(in crate::plan) fn candidates(
     let refused = refused.unwrap_or_default();
     let by_threads = |one: &Violation| is(one.code, BY_THREADS);
     let by_stages = |one: &Violation| one.code == BY_STAGES;
-    if !refused.iter().all(|one| by_threads(one) || by_stages(one)) {
-        return Ok(Vec::new());
-    }
+    let may_keep = refused.iter().all(|one| by_threads(one) || by_stages(one));
     match spec.problem.form() {
-        FormKind::Rows => Ok(rows(&spec.schedule, threads)),
-        FormKind::Contraction => products(point, catalogue, refused.iter().any(by_stages)),
-        FormKind::Chain => Ok(Vec::new()),
+        FormKind::Rows if may_keep => Ok(rows(&spec.schedule, threads)),
+        FormKind::Contraction => {
+            let fewer_stages = refused.iter().any(by_stages);
+            let mut all = match may_keep {
+                true => products(point, catalogue, fewer_stages)?,
+                false => Vec::new(),
+            };
+            all.extend(by_elements(point, catalogue));
+            Ok(all)
+        }
+        FormKind::Rows | FormKind::Chain => Ok(Vec::new()),
     }
+}
+
+/// Factors that the plan by itself brings by vectors across k, brought one element at a time.
+fn by_elements(point: &Point, catalogue: &Catalogue) -> Option<Candidate> {
+    let across = gemm::across_by_itself(&point.spec, &Chooser::of(point, catalogue));
+    if across.is_empty() {
+        return None;
+    }
+    let mut schedule = point.spec.schedule.clone();
+    for name in across {
+        schedule.copy.entry(name).or_default().g2r = Some(Auto::Auto);
+    }
+    Some((
+        schedule,
+        vec![(BY_ELEMENTS, "element by element".to_owned())],
+    ))
 }
 
 /// Rows of more threads than those, then of half as many, which share more of what each thread

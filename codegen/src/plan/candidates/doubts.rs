@@ -12,7 +12,7 @@ use crate::atoms::model::Atom;
 use crate::dtype::DType;
 use crate::error::{Error, Problem, Result, Violation};
 use crate::plan::attempt::attempt;
-use crate::plan::candidates::alternatives::plans;
+use crate::plan::candidates::alternatives::{BY_ELEMENTS, plans};
 use crate::plan::candidates::changes::{self, freed};
 use crate::plan::data::model::{MmaPlan, Plan};
 use crate::plan::data::moves::{Hop, WIDEST_ROWS};
@@ -166,13 +166,13 @@ fn slow_mma(point: &Point, plan: &Plan) -> Result<Option<Doubt>> {
     let could = |arch: Arch| chooser.multiplies_smem_of(arch, types);
     // A schedule says which tensor cores are meant, not that none are.
     if spec.schedule.pipeline.schedule != Auto::Auto {
-        return Ok(of_threads(point, mma, types));
+        return Ok(of_threads(point, plan, mma, types));
     }
     if could(spec.problem.arch) {
         return Ok(keys_in_the_way(point, mma));
     }
     let other = arch_with_roles(point, could);
-    let doubt = of_threads(point, mma, types);
+    let doubt = of_threads(point, plan, mma, types);
     let doubt = doubt.or_else(|| Some(of_arch(spec, mma, other?)));
     let wide = [DType::F32, a, b];
     let of_wide = chooser.multiplies_smem_of(spec.problem.arch, wide);
@@ -310,7 +310,7 @@ fn of_arch(spec: &Spec, mma: &MmaPlan, other: &str) -> Doubt {
 
 /// An instruction of tensor cores that is taken where it is named, of a product that threads
 /// multiply themselves.
-fn of_threads(point: &Point, mma: &MmaPlan, types: [DType; 3]) -> Option<Doubt> {
+fn of_threads(point: &Point, plan: &Plan, mma: &MmaPlan, types: [DType; 3]) -> Option<Doubt> {
     let facts = |atom: &Atom| atom.mma.as_ref().map(|facts| (facts.mnk, facts.types));
     let (ALONE, _) = facts(&mma.atom)? else {
         return None;
@@ -325,21 +325,25 @@ fn of_threads(point: &Point, mma: &MmaPlan, types: [DType; 3]) -> Option<Doubt> 
         };
         fits && atom.runs_on(point.spec.problem.arch) && with().is_some()
     })?;
+    let by_elements = plan.taken.iter().find(|one| one.key == BY_ELEMENTS);
+    let mut in_the_way = by_elements.iter().flat_map(|one| &one.left_out);
+    let first = in_the_way.find_map(|one| one.reasons.first());
     let copies_later = Chooser::of(point, atoms::catalogue().ok()?).copies_later();
-    let (chosen, otherwise) = match copies_later {
-        true => (
-            "operands are contiguous along a mode, in rows of whole 4 bytes",
+    let (why, otherwise) = match (first, copies_later) {
+        (Some(first), _) => (format!(": {}", first.message), ""),
+        (None, true) => (
+            ", which are chosen where operands are contiguous along a mode, in rows of whole 4 \
+             bytes"
+                .to_owned(),
             ", or layouts that are so",
         ),
-        false => (
-            "copies to shared memory are asynchronous, from sm_80 on",
+        (None, false) => (
+            ", which are chosen where copies to shared memory are asynchronous, from sm_80 on"
+                .to_owned(),
             "",
         ),
     };
-    let message = format!(
-        "threads multiply by {}, not tensor cores, which are chosen where {chosen}",
-        mma.atom.id
-    );
+    let message = format!("threads multiply by {}, not tensor cores{why}", mma.atom.id);
     let mut violation = Violation::new(MMA, message);
     violation.keys.push("cta_tile".to_owned());
     let help = format!(

@@ -6,9 +6,9 @@
 use crate::arch::{MAX_THREADS_PER_CTA, WARP};
 use crate::atoms::model::MmaFacts;
 use crate::error::Result;
-use crate::plan::gemm::{epilogue, tiled_mma, wants_multistage, wants_roles};
+use crate::plan::gemm::{epilogue, multistage_copies, tiled_mma, wants_multistage, wants_roles};
 use crate::plan::instructions::choose::Chooser;
-use crate::spec::keys::model::{Auto, Role, Spec};
+use crate::spec::keys::model::{Auto, Operand, Role, Spec};
 
 /// Registers for sums and fragments that leave a thread enough for all else: as many as a warp of
 /// tensor-core products has for 64 rows and columns.
@@ -42,6 +42,25 @@ pub(in crate::plan) fn roles_by_itself(spec: &Spec, chooser: &Chooser<'_>) -> bo
         (Some(a), Some(b), Some(d), Auto::Auto) => wants_roles(spec, chooser, [a, b, d]),
         _ => false,
     }
+}
+
+/// The factors that the plan, not the spec, brings by vectors across k.
+pub(in crate::plan) fn across_by_itself(spec: &Spec, chooser: &Chooser<'_>) -> Vec<String> {
+    let [a, b, d] = [Role::A, Role::B, Role::Output].map(|role| spec.problem.operand_as(role));
+    let (Some(a), Some(b), Some(d)) = (a, b, d) else {
+        return Vec::new();
+    };
+    let is_asked = |operand: &&Operand| {
+        let path = spec.schedule.copy.get(&operand.name);
+        path.is_some_and(|path| path.g2s.is_some())
+    };
+    let asked = [a, b].iter().any(is_asked) || spec.schedule.pipeline.stages != Auto::Auto;
+    if asked || wants_roles(spec, chooser, [a, b, d]) || !wants_multistage(spec, chooser, a, b) {
+        return Vec::new();
+    }
+    let across = |operand: &&Operand| multistage_copies::vectors_along(operand) == Some(0);
+    let across = [a, b].into_iter().filter(across);
+    across.map(|operand| operand.name.clone()).collect()
 }
 
 /// Those that cut the tile evenly in whole warps, of as many threads as are asked for: first those

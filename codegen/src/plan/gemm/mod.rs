@@ -3,8 +3,8 @@
 //! Three ways lead through it. *Specialized*: boxes of tensor maps fill a swizzled ring that the
 //! tensor cores read themselves; one warpgroup loads, the others compute. *Multistage*: 16-byte
 //! asynchronous copies fill a swizzled ring, ldmatrix and tensor-core MMAs empty it; it takes
-//! operands of 16 and 32 bits contiguous along either mode, of 8 along k. *Synchronous*: element by element through registers, one fma a
-//! value; it takes every layout and alignment.
+//! operands of 16 and 32 bits contiguous along either mode, of 8 along k. *Synchronous*:
+//! element by element through registers, one fma a value; it takes every layout and alignment.
 
 mod tiled_mma;
 mod epilogue;
@@ -14,7 +14,7 @@ mod atoms;
 
 use std::sync::Arc;
 
-pub(super) use atoms::{others as other_atoms, roles_by_itself};
+pub(super) use atoms::{across_by_itself, others as other_atoms, roles_by_itself};
 
 use crate::arch::{ARCHES, Arch};
 use crate::atoms::model::Atom;

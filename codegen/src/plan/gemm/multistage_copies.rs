@@ -28,8 +28,8 @@ const WIDTHS: [u32; 3] = [16, 8, NARROWEST_BYTES];
 /// Bytes of the narrowest asynchronous copy.
 pub(super) const NARROWEST_BYTES: u32 = 4;
 
-/// The mode of an operand's tile along which asynchronous copies move vectors: along k, or across it
-/// where loads from shared memory transpose elements of that size.
+/// The mode of an operand's tile along which asynchronous copies move vectors: along k, or across
+/// it where loads from shared memory transpose elements of that size.
 pub(super) fn vectors_along(operand: &Operand) -> Option<usize> {
     let contiguous = |mode: &usize| *operand.stride(*mode) == Stride::Const(1);
     let across = TRANSPOSED_BITS.contains(&operand.dtype.bits());
@@ -126,8 +126,8 @@ pub(super) fn multistage_operand(
 }
 
 /// The plan with the operand's tile in shared memory and the widest load from it whose values
-/// arrive in the registers the MMA wants them in; the tile lies as given, and is filled by the given
-/// step.
+/// arrive in the registers the MMA wants them in; the tile lies as given, and is filled by the
+/// given step.
 fn fragment_copy(
     spec: &Spec,
     chooser: &mut Chooser<'_>,

@@ -141,15 +141,23 @@ pub(crate) struct StoreAsync {
     pub(crate) reduce: Option<Reduction>,
 }
 
+/// How far a fence of memory reaches, and whether it acquires and releases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ThreadFence {
+    pub(crate) scope: Scope,
+    pub(crate) acquires: bool,
+    pub(crate) releases: bool,
+}
+
 /// Fences that tell more than the order of one thread.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Fence {
-    /// `fence`, `membar`, with how far it reaches.
-    Thread(Scope),
+    /// `fence`, `membar`.
+    Thread(ThreadFence),
     /// `fence.mbarrier_init`.
     MbarrierInit,
-    /// `fence.proxy.async`.
-    ProxyAsync,
+    /// `fence.proxy.async`, of accesses to shared memory and to global memory.
+    ProxyAsync { shared: bool, global: bool },
     /// `fence.proxy.tensormap::generic.acquire`, with the address of the map.
     TensormapAcquire(Address),
     /// Other proxies and the release side.

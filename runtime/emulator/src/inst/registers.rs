@@ -6,7 +6,7 @@
 //!
 //! NOTE: a clock here is the warp's own count of instructions (`exec::state::special`).
 
-use super::{Exec, Fence, MbarrierKind, PREDICATE, PredSrc, Reg, Special, Src};
+use super::{BarrierKind, Exec, Fence, MbarrierKind, PREDICATE, PredSrc, Reg, Special, Src};
 
 /// The slot that stands for the carry flags of the threads.
 pub(crate) const CARRY: u32 = u32::MAX;
@@ -74,6 +74,16 @@ impl Exec {
             Exec::Mbarrier(op) if matches!(op.kind, MbarrierKind::Wait { .. }) => Effect::Counted,
             Exec::Fence(fence) if !matches!(**fence, Fence::TensormapAcquire(_)) => Effect::Counted,
             _ => Effect::Other,
+        }
+    }
+
+    /// Whether it may block the lanes that execute it, by itself and not with their warp.
+    pub(crate) fn may_block(&self) -> bool {
+        match self {
+            Exec::Barrier(bar) => !bar.aligned && bar.kind != BarrierKind::Arrive,
+            Exec::ClusterWait { aligned } => !aligned,
+            Exec::Mbarrier(op) => matches!(op.kind, MbarrierKind::Wait { suspends: true, .. }),
+            _ => false,
         }
     }
 

@@ -8,7 +8,7 @@ use crate::finding::Space;
 use crate::inst::{
     AccessSpace, Address, Arrival, AtomOp, BulkCopy, Exec, Fence, MapCopy, MapField, MapReplace,
     Mapa, MbarrierKind, MbarrierOp, Reach, Reduction, Scope, Src, StoreAsync, TensorCopy,
-    TensorKind,
+    TensorKind, ThreadFence,
 };
 use crate::operand::Operand;
 use crate::types::Ty;
@@ -365,17 +365,28 @@ pub(super) fn map_copy(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
 pub(super) fn fence(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
     let fence = match d.form.spec.base {
         "fence.mbarrier_init" => Fence::MbarrierInit,
-        "fence.proxy.async" => Fence::ProxyAsync,
+        "fence.proxy.async" => {
+            let (global, cta) = (d.has("global"), d.has("shared::cta"));
+            let shared = cta || d.has("shared::cluster");
+            Fence::ProxyAsync {
+                shared: shared || !global,
+                global: global || !shared,
+            }
+        }
         "fence.proxy.tensormap::generic" if d.has("acquire") => {
             d.count(2, 2)?;
             Fence::TensormapAcquire(d.address(0)?.0)
         }
-        "fence" | "membar" => Fence::Thread(if d.has("cta") {
-            Scope::Cta
-        } else if d.has("cluster") {
-            Scope::Cluster
-        } else {
-            Scope::Gpu
+        "fence" | "membar" => Fence::Thread(ThreadFence {
+            scope: if d.has("cta") {
+                Scope::Cta
+            } else if d.has("cluster") {
+                Scope::Cluster
+            } else {
+                Scope::Gpu
+            },
+            acquires: !d.has("release"),
+            releases: !d.has("acquire"),
         }),
         _ => Fence::Other,
     };

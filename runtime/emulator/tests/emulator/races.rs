@@ -148,6 +148,9 @@ fn the_async_proxy_needs_its_fence() {
     let fence = "fence.proxy.async.shared::cta;";
     gives(Sanitize::Strict, &[], &body(fence, wait));
     gives(Sanitize::Default, &["missing_proxy_fence"], &body("", wait));
+    gives(Sanitize::Strict, &[], &body("fence.proxy.async;", wait));
+    let other = body("fence.proxy.async.global;", wait);
+    gives(Sanitize::Default, &["missing_proxy_fence"], &other);
     gives(
         Sanitize::Default,
         &["async_not_waited", "bulk_source_overwritten"],
@@ -179,6 +182,36 @@ fn a_copy_must_be_waited_for_by_its_readers() {
             "{:?}",
             run.report.findings
         );
+    }
+}
+
+/// Nothing orders two copies of one thread, in one group or in two, but a wait between them.
+#[test]
+fn copies_to_one_place_need_a_wait_between_them() {
+    let copy = "cp.async.ca.shared.global [%r2], [%rd2], 4;";
+    let body = |between: &str| {
+        format!(
+            "mul.wide.u32 %rd2, %r1, 4; add.u64 %rd2, %rd2, %rd1; st.global.u32 [%rd2], %r1;
+             {copy} {between} {copy} cp.async.commit_group; cp.async.wait_group 0;"
+        )
+    };
+    let commit = "cp.async.commit_group;";
+    gives(Sanitize::Strict, &["async_not_waited"], &body(""));
+    gives(Sanitize::Strict, &["async_not_waited"], &body(commit));
+    let waited = format!("{commit} cp.async.wait_group 0;");
+    gives(Sanitize::Strict, &[], &body(&waited));
+    let bulk = "@%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes
+        [s], [%rd1], 256, [bar];";
+    let body = |between: &str| {
+        format!(
+            "mul.wide.u32 %rd2, %r1, 4; add.u64 %rd2, %rd2, %rd1; st.global.u32 [%rd2], %r1;
+             fence.proxy.async; @%p1 mbarrier.init.shared::cta.b64 [bar], 1; bar.sync 0;
+             @%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 512; {bulk} {between} {bulk}
+             W: mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0; @!%p2 bra W;"
+        )
+    };
+    for run in runs(&body(""), Sanitize::Strict) {
+        assert!(run.ids().contains(&"async_not_waited"), "{:?}", run.ids());
     }
 }
 

@@ -325,6 +325,9 @@ fn collectives_need_their_lanes() {
         assert_eq!(around(aligned), ["warp_divergent"], "{aligned}");
     }
     assert_eq!(around("barrier.sync 0;"), Vec::<&str>::new());
+    // Half a warp waits by itself, and the other half goes on, also where predicates part them.
+    let halves = format!("{half} @%p1 barrier.sync 0; @!%p1 barrier.sync 0;");
+    assert_eq!(warp(&halves).ids(), ["barrier_divergent_site"]);
     // Those that exited before are no part of the warp.
     let early = format!("{half} @%p1 exit; bar.sync 0;");
     assert_eq!(warp(&early).ids(), Vec::<&str>::new());

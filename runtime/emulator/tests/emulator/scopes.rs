@@ -95,6 +95,22 @@ fn a_relaxed_arrival_passes_on_what_a_fence_released() {
     let relaxed = first.replace(".acquire.cluster", ".relaxed.cluster");
     let fenced = second("fence.acq_rel.cluster;");
     assert_eq!(ids(Sanitize::Strict, &relaxed, &fenced), ["race_shared"]);
+    // A fence behind a relaxed wait acquires, where it reaches the other CTA and does acquire.
+    let behind = |fence: &str| relaxed.replace("ld.shared", &format!("{fence} ld.shared"));
+    for (fence, orders) in [
+        ("fence.acq_rel.cluster;", true),
+        ("fence.acquire.gpu;", true),
+        ("fence.sc.cluster;", true),
+        ("fence.acq_rel.cta;", false),
+        ("fence.release.cluster;", false),
+    ] {
+        let found = ids(Sanitize::Strict, &behind(fence), &fenced);
+        assert_eq!(found.is_empty(), orders, "{fence} {found:?}");
+    }
+    let acquires = second("fence.acquire.cluster;");
+    assert_eq!(ids(Sanitize::Strict, &first, &acquires), ["race_shared"]);
+    let releases = second("fence.release.cluster;");
+    assert_eq!(ids(Sanitize::Strict, &first, &releases), [""; 0]);
 }
 
 #[test]

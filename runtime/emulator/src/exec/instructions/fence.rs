@@ -22,9 +22,9 @@ impl Warp {
         let site = self.site(mask);
         if let Some(race) = &mut st.race {
             match fence {
-                Fence::ProxyAsync => race.proxy_fence(site),
+                Fence::ProxyAsync { shared, global } => race.proxy_fence((*shared, *global), site),
                 Fence::MbarrierInit => race.init_fence(site),
-                Fence::Thread(scope) => race.thread_fence(*scope, site),
+                Fence::Thread(fence) => race.thread_fence(*fence, site),
                 _ => {}
             }
         }

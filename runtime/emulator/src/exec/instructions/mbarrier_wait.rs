@@ -3,6 +3,7 @@
 use crate::exec::state::{Flow, Place, State, Status, Wait, Warp, lanes_of};
 use crate::finding::{FindingId, Space};
 use crate::inst::{Lanes, MbarrierOp};
+use crate::options::WarpOrder;
 
 impl Warp {
     /// Waits of `lanes`. What has no object, or cannot have one as the `lost` lanes do, has been
@@ -87,7 +88,8 @@ impl Warp {
 
     /// Whether a wait that cannot pass comes back with nothing: every other time at one place.
     fn times_out(&self, st: &mut State<'_>) -> bool {
-        if !st.env.options.waits_time_out {
+        let options = &st.env.options;
+        if !options.waits_time_out && !matches!(options.warp_order, WarpOrder::Random(_)) {
             return false;
         }
         let here = (self.rank, self.id, self.pc());

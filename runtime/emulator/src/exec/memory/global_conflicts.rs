@@ -93,19 +93,7 @@ pub(crate) fn crossing(env: &Env<'_>, found: &Crossing) -> Finding {
         (FindingId::RaceGlobal, true) => Level::Info,
         (id, _) => id.level(),
     };
-    let what = match found.id {
-        FindingId::ReadOnlyWritten => "the read-only cache does not see what the launch stores",
-        FindingId::AtomicScope => "its scope does not reach the other CTA",
-        FindingId::MissingProxyFence => {
-            "fence.proxy.async is missing behind it, or before the copy"
-        }
-        FindingId::MixedProxyAtomic => "an atomic and a reducing copy are not atomic to each other",
-        _ if found.half => {
-            "a release and an acquire order the two CTAs, but not these two accesses: is a barrier \
-             missing on one side?"
-        }
-        _ => "nothing orders the two CTAs",
-    };
+    let what = what(found);
     Finding {
         id: found.id,
         level,
@@ -128,6 +116,23 @@ pub(crate) fn crossing(env: &Env<'_>, found: &Crossing) -> Finding {
             line(other_pc)
         ),
         count: 1,
+    }
+}
+
+/// What is wrong between two clusters.
+fn what(found: &Crossing) -> &'static str {
+    match found.id {
+        FindingId::ReadOnlyWritten => "the read-only cache does not see what the launch stores",
+        FindingId::AtomicScope => "its scope does not reach the other CTA",
+        FindingId::MissingProxyFence => {
+            "fence.proxy.async is missing behind it, or before the copy"
+        }
+        FindingId::MixedProxyAtomic => "an atomic and a reducing copy are not atomic to each other",
+        _ if found.half => {
+            "a release and an acquire order the two CTAs, but not these two accesses: is a barrier \
+             missing on one side?"
+        }
+        _ => "nothing orders the two CTAs",
     }
 }
 

@@ -97,8 +97,8 @@ impl Env<'_> {
     }
 }
 
-/// Whether this process was forked from one that has run clusters side by side: the threads that did
-/// so are not there.
+/// Whether this process was forked from one that has run clusters side by side: the threads that
+/// did so are not there.
 fn is_forked() -> bool {
     static FIRST: OnceLock<u32> = OnceLock::new();
     let own = std::process::id();

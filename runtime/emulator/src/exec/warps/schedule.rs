@@ -131,6 +131,22 @@ impl Warp {
         })
     }
 
+    /// Lets lanes of the current group go on behind its instruction, which does not block them.
+    pub(crate) fn set_aside(&mut self, lanes: u32) {
+        let Some(group) = self.groups.get_mut(self.current) else {
+            return;
+        };
+        group.mask &= !lanes;
+        let aside = Group {
+            mask: lanes,
+            pc: group.pc + 1,
+            forced: false,
+            awaited: 0,
+            ..*group
+        };
+        self.groups.push(aside);
+    }
+
     /// Sends lanes of the current group elsewhere; the others go on behind the instruction.
     pub(crate) fn jump(&mut self, lanes: u32, target: u32) {
         let Some(group) = self.groups.get_mut(self.current) else {

@@ -13,6 +13,9 @@ impl Warp {
         if inst.guard.is_some() && self.undefined != 0 {
             self.report_guard(st, inst, lanes);
         }
+        if mask != lanes && mask != 0 && inst.exec.may_block() {
+            self.set_aside(lanes & !mask);
+        }
         if let Some(class) = st.counters.classes.get_mut(inst.class as usize) {
             class.executions += 1;
             class.lanes += u64::from(mask.count_ones());

@@ -66,6 +66,8 @@ pub(super) struct Actor<'c> {
     pub(super) clock: &'c Clock,
     /// An operation of the async proxy.
     pub(super) asynchronous: bool,
+    /// Whether it accesses global memory, else shared.
+    pub(super) global: bool,
     /// The scope of an access that is not weak.
     pub(super) strong: Option<Scope>,
 }
@@ -98,17 +100,18 @@ impl Race {
         w: &Writer,
         writes: bool,
     ) -> Option<FindingId> {
-        if w.bytes == 0 || w.agent == actor.agent && !actor.asynchronous {
+        let signal = self.is_signal(w.agent);
+        if w.bytes == 0 || w.agent == actor.agent && !actor.asynchronous && !signal {
             return None;
         }
-        let signal = self.is_signal(w.agent);
         let owner = self.copy_owners.get(&w.agent).filter(|_| signal);
         if let Some(thread) = owner {
             return self.behind_copy(actor, (*thread, w), writes);
         }
         if actor.clock.seen(w.agent) < w.epoch {
             return match (signal, w.strong.zip(actor.strong)) {
-                (true, _) if w.agent == actor.agent => None,
+                // Reads that end with it; what else is written there is in no order.
+                (true, _) if w.agent == actor.agent && !writes => None,
                 (true, _) => Some(FindingId::AsyncNotWaited),
                 (false, Some((theirs, mine))) => {
                     self.between((w.agent, theirs), (actor.agent, mine))
@@ -116,7 +119,7 @@ impl Race {
                 (false, None) => Some(FindingId::RaceShared),
             };
         }
-        let fenced = actor.clock.fenced(w.agent) >= w.epoch;
+        let fenced = actor.clock.fenced(actor.global, w.agent) >= w.epoch;
         if !actor.asynchronous || fenced || signal {
             return None;
         }
@@ -152,7 +155,7 @@ impl Race {
         {
             return Some(FindingId::RaceShared);
         }
-        let late = others.any(|agent| actor.clock.fenced(agent) < r.epoch);
+        let late = others.any(|agent| actor.clock.fenced(actor.global, agent) < r.epoch);
         Some(FindingId::MissingProxyFenceWar).filter(|_| actor.asynchronous && self.strict && late)
     }
 
@@ -285,6 +288,7 @@ impl Race {
             epoch: self.epoch(warp),
             clock: &clock,
             asynchronous: false,
+            global: false,
             strong: kind.scope(),
         };
         let site = Site {

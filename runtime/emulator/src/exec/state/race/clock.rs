@@ -8,7 +8,8 @@ use crate::exec::state::view::View;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clock {
     seen: Vec<u32>,
-    fenced: Vec<u32>,
+    /// Of those in shared memory, and in global memory, which are ordered for the async proxy.
+    fenced: [Vec<u32>; 2],
     /// What of other clusters was acquired.
     known: View,
     /// What of other clusters relaxed reads met, for the next fence to acquire.
@@ -41,8 +42,9 @@ impl Clock {
         self.seen.get(agent as usize).copied().unwrap_or(0)
     }
 
-    pub(super) fn fenced(&self, agent: u32) -> u32 {
-        self.fenced.get(agent as usize).copied().unwrap_or(0)
+    pub(super) fn fenced(&self, global: bool, agent: u32) -> u32 {
+        let fenced = &self.fenced[usize::from(global)];
+        fenced.get(agent as usize).copied().unwrap_or(0)
     }
 
     /// What of other clusters is ordered before the owner.
@@ -54,8 +56,8 @@ impl Clock {
     pub(super) fn all(&self, own: u32) -> View {
         let mut all = self.known.clone();
         all.seen.learn(own, Arc::from(&*self.seen));
-        if !self.fenced.is_empty() {
-            all.fenced.learn(own, Arc::from(&*self.fenced));
+        if !self.fenced[1].is_empty() {
+            all.fenced.learn(own, Arc::from(&*self.fenced[1]));
         }
         all
     }
@@ -94,7 +96,7 @@ impl Clock {
             join(&mut self.seen, epochs);
         }
         if let Some(epochs) = known.fenced.of(own) {
-            join(&mut self.fenced, epochs);
+            join(&mut self.fenced[1], epochs);
         }
     }
 
@@ -118,23 +120,31 @@ impl Clock {
         raise(&mut self.seen, agent, epoch);
     }
 
-    pub(super) fn fence_agent(&mut self, agent: u32, epoch: u32) {
-        raise(&mut self.fenced, agent, epoch);
+    pub(super) fn fence_agent(&mut self, spaces: (bool, bool), agent: u32, epoch: u32) {
+        for (list, fences) in self.fenced.iter_mut().zip([spaces.0, spaces.1]) {
+            if fences {
+                raise(list, agent, epoch);
+            }
+        }
     }
 
-    /// Everything seen is ordered for the async proxy.
-    pub(super) fn fence(&mut self) {
-        let seen = std::mem::take(&mut self.seen);
-        join(&mut self.fenced, &seen);
-        self.seen = seen;
-        self.known.fence();
-        self.covered.fence();
+    /// Everything seen is ordered for the async proxy: in shared memory, in global memory.
+    pub(super) fn fence(&mut self, spaces: (bool, bool)) {
+        for (list, fences) in self.fenced.iter_mut().zip([spaces.0, spaces.1]) {
+            if fences {
+                join(list, &self.seen);
+            }
+        }
+        if spaces.1 {
+            self.known.fence();
+            self.covered.fence();
+        }
     }
 
     /// Forgets the agents before a number, and other clusters.
     pub(super) fn keep_from(&mut self, agent: u32) {
         (self.known, self.met, self.covered) = Default::default();
-        for list in [&mut self.seen, &mut self.fenced] {
+        for list in self.fenced.iter_mut().chain([&mut self.seen]) {
             list.iter_mut()
                 .take(agent as usize)
                 .for_each(|epoch| *epoch = 0);
@@ -143,7 +153,9 @@ impl Clock {
 
     pub(super) fn join(&mut self, other: &Clock) {
         join(&mut self.seen, &other.seen);
-        join(&mut self.fenced, &other.fenced);
+        for (list, other) in self.fenced.iter_mut().zip(&other.fenced) {
+            join(list, other);
+        }
         self.known.join(&other.known);
         self.met.join(&other.met);
         self.covered.join(&other.covered);

@@ -32,11 +32,10 @@ impl Race {
         let own = thread == actor.agent && !actor.asynchronous;
         let seen = waited.is_some_and(|epoch| own || actor.clock.seen(thread) >= epoch);
         if !told && !seen {
-            let same = w.agent == actor.agent;
-            return Some(FindingId::AsyncNotWaited).filter(|_| !same);
+            return Some(FindingId::AsyncNotWaited);
         }
-        let fenced = waited.is_some_and(|epoch| actor.clock.fenced(thread) >= epoch)
-            || actor.clock.fenced(w.agent) >= w.epoch;
+        let fenced = waited.is_some_and(|epoch| actor.clock.fenced(false, thread) >= epoch)
+            || actor.clock.fenced(false, w.agent) >= w.epoch;
         if !actor.asynchronous || fenced {
             return None;
         }
@@ -73,6 +72,7 @@ impl Race {
             epoch: value,
             clock,
             asynchronous: true,
+            global: false,
             strong: None,
         };
         // Whole tiles were written by one copy: what holds for one word holds for the next one that
@@ -141,6 +141,7 @@ impl Race {
             epoch: group + 1,
             clock: &clock,
             asynchronous: false,
+            global: false,
             strong: None,
         };
         self.sees_shared(span, site);

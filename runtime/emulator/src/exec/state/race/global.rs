@@ -113,6 +113,7 @@ impl Race {
                         epoch: who.epoch,
                         clock: &self.clock(agent),
                         asynchronous: false,
+                        global: true,
                         strong: touch.way.reach(),
                     };
                     self.global_word(&mut words, (touch, &who), &actor, (at, slot));
@@ -137,6 +138,7 @@ impl Race {
             epoch,
             clock: &clock,
             asynchronous: true,
+            global: true,
             strong: touch.way.reach(),
         };
         let who = Who {

@@ -6,7 +6,7 @@ use super::clock::Clock;
 use super::{Init, Race, Signal};
 use crate::exec::state::site::Site;
 use crate::exec::state::site::{Place, lanes_of};
-use crate::inst::Scope;
+use crate::inst::{Scope, ThreadFence};
 
 impl Race {
     fn lanes_at(&self, site: Site) -> impl Iterator<Item = u32> + use<> {
@@ -44,10 +44,11 @@ impl Race {
         }
     }
 
-    /// `fence`, `membar`: acquires what strong reads met, and relaxed arrivals and strong writes pass
-    /// on everything before it; in strict mode between clusters where its scope has both.
-    pub(crate) fn thread_fence(&mut self, scope: Scope, site: Site) {
-        if scope > Scope::Cta {
+    /// `fence`, `membar`: acquires what strong reads met, and relaxed arrivals and strong writes
+    /// pass on everything before it; in strict mode between clusters where its scope has both.
+    pub(crate) fn thread_fence(&mut self, fence: ThreadFence, site: Site) {
+        let scope = fence.scope;
+        if scope > Scope::Cta && fence.releases {
             self.init_fence(site);
         }
         let is_far = self.is_far(scope);
@@ -56,18 +57,25 @@ impl Race {
                 lanes: 1 << (thread % 32),
                 ..site
             };
-            self.hear_what_was_met(scope, lane);
+            if fence.acquires {
+                self.hear_what_was_met(scope, lane);
+            }
+            if !fence.releases {
+                continue;
+            }
             let known = self.published(lane);
             let holds_others = !self.strict || scope > Scope::Cta;
             self.change_released(holds_others, thread, |clock| clock.join(&known));
         }
         let own = self.number;
         if is_far {
-            if self.any_clock(site, Clock::has_met) {
+            if fence.acquires && self.any_clock(site, Clock::has_met) {
                 self.update(site, |clock| clock.hear_what_was_met(own));
             }
-            let all = self.published(site).all(own);
-            self.update(site, |clock| clock.cover(&all));
+            if fence.releases {
+                let all = self.published(site).all(own);
+                self.update(site, |clock| clock.cover(&all));
+            }
         }
         self.next_epoch(site);
     }

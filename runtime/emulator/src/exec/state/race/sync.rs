@@ -129,14 +129,14 @@ impl Race {
         self.acquire(site, &joined);
     }
 
-    /// `fence.proxy.async`.
-    pub(crate) fn proxy_fence(&mut self, site: Site) {
+    /// `fence.proxy.async`, of shared memory and of global memory.
+    pub(crate) fn proxy_fence(&mut self, spaces: (bool, bool), site: Site) {
         let warp = self.warp(site.rank, site.warp);
         let epoch = self.epoch(warp);
         self.update(site, |clock| {
-            clock.fence();
+            clock.fence(spaces);
             for lane in lanes_of(site.lanes) {
-                clock.fence_agent(32 * warp + lane as u32, epoch);
+                clock.fence_agent(spaces, 32 * warp + lane as u32, epoch);
             }
         });
         self.next_epoch(site);
@@ -202,7 +202,7 @@ impl Race {
         };
         let from = match reach {
             _ if !self.strict => &object.channel,
-            Reach::Relaxed => return,
+            Reach::Relaxed => return self.object_met(phases, site),
             Reach::Cta => &object.channel,
             Reach::Cluster => &object.far,
         };
@@ -211,6 +211,23 @@ impl Race {
             clock.join(&from);
             clock.see(signal, phases.1 as u32);
         });
+    }
+
+    /// The lanes saw it by a relaxed wait: their next fences acquire what it tells.
+    fn object_met(&mut self, (place, count): (Place, u64), site: Site) {
+        let Some(object) = self.objects.get(&place) else {
+            return;
+        };
+        let complete = [&object.channel, &object.far].map(|channel| Rc::clone(&channel.complete));
+        let signal = object.signal;
+        let first = 32 * self.warp(site.rank, site.warp);
+        for lane in lanes_of(site.lanes) {
+            for (told, far) in complete.iter().zip([false, true]) {
+                let met = self.met.entry((first + lane as u32, far)).or_default();
+                met.join(told);
+                met.see(signal, count as u32);
+            }
+        }
     }
 
     /// The lanes waited for everything of a signal up to a value.

@@ -29,7 +29,11 @@ const NOT_COUNTED: [(&str, &[&str]); 7] = [
     (
         "products that nobody tuned for, where most of ours are slower (`README.md` has their \
          pages)",
-        &["2026-11-26-promotion-rows", "2026-11-26-random-rows"],
+        &[
+            "2026-11-26-promotion-rows",
+            "2026-11-26-random-rows",
+            "2026-11-28-sm80-random-rows",
+        ],
     ),
     (
         "products with scales of random sizes, some with kernels that are not shipped (a page of \
@@ -46,7 +50,7 @@ const NOT_COUNTED: [(&str, &[&str]); 7] = [
     ),
     (
         "products whose strides no tensor map takes (a page of their own)",
-        &["2026-11-28-any-strides-rows"],
+        &["2026-11-28-any-strides-rows", "2026-11-28-sm80-any-rows"],
     ),
 ];
 

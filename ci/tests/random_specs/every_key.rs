@@ -45,7 +45,7 @@ const BASES: &[Base] = &[
         "synchronous",
         "gemm",
         &[
-            ("operands.a.layout", "(m,k):(1,lda)"),
+            ("operands.a.layout", "(m,k):(2,lda)"),
             ("cta_tile", "(64,64,16)"),
         ],
     ),

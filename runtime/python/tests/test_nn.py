@@ -106,6 +106,13 @@ def test_layers_are_for_inference(bundle):
         ours(x.requires_grad_())
 
 
+def test_a_layer_in_two_places_stays_one(bundle):
+    layer = torch.nn.Linear(40, 40)
+    model = torch.nn.Sequential(layer, torch.nn.GELU(), layer)
+    assert replace(model, bundle) == ["0", "2"]
+    assert type(model[0]) is Linear and model[0] is model[2]
+
+
 def test_shapes_are_checked_also_of_nothing(bundle):
     ours = Linear.of(linear(), bundle)
     for shape in [(3, 0), (0, 71), (5, 73), (36, 2), ()]:

@@ -274,14 +274,18 @@ def replace(
         bundle: an open bundle.
         predicate: is asked with a layer's name and the layer; by default all are replaced.
     """
-    made, refused = {}, []
-    for name, layer in model.named_modules():
+    made: Dict[str, Linear] = {}
+    known: Dict[int, Linear] = {}
+    refused = []
+    # A layer that stands in several places is one layer in all of them.
+    for name, layer in model.named_modules(remove_duplicate=False):
         if type(layer) is not torch.nn.Linear or (predicate and not predicate(name, layer)):
             continue
         if not name:
             raise Error("the model is a linear layer itself: use Linear.of(model, bundle)")
         try:
-            made[name] = Linear.of(layer, bundle)
+            made[name] = known.get(id(layer)) or Linear.of(layer, bundle)
+            known[id(layer)] = made[name]
         except Error as error:
             refused.append(f"{name}: {error}")
     if refused:

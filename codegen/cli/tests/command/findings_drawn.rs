@@ -108,7 +108,7 @@ fn a_missing_fence_and_its_copy_are_as_reviewed() {
 #[test]
 fn findings_of_every_kind_are_drawn() {
     for (case, wanted) in [
-        ("bug01_async_not_waited", "asynchronous: line 99 of warp 0"),
+        ("bug01_async_not_waited", "asynchronous: line 99 of warp 2"),
         ("bug11_mbarrier_deadlock", "waits for ever"),
         ("bug44_missing_wgmma_fence", "wgmma"),
         ("bug46_dsmem_cta_exited", "where it was"),

@@ -105,13 +105,13 @@ fn what_has_no_kernel_is_not_written() {
     let path = folder.path().join("first.yaml");
     let output = ["-o", path.to_str().unwrap()];
     let init = |args: &[&str]| tilewright(["init"].iter().chain(args).chain(&output));
-    let none = init(&["gemm", "--a", "s8", "--arch", "sm_80"]).expect(1);
+    let none = init(&["gemm", "--a", "s8", "--arch", "sm_70"]).expect(1);
     assert!(
         none.stderr.contains("no mma of s8 and s8"),
         "{}",
         none.stderr
     );
-    let major = init(&["gemm", "--a", "tf32", "--arch", "sm_90a", "--layout", "NN"]).expect(1);
+    let major = init(&["gemm", "--a", "s8", "--arch", "sm_90a", "--layout", "NN"]).expect(1);
     assert!(
         major.stderr.contains("contiguous along k only"),
         "{}",
@@ -124,8 +124,10 @@ fn what_has_no_kernel_is_not_written() {
     let odd = tilewright(["init", "gemm", "-o", "first.txt"]).expect(2);
     assert!(odd.stderr.contains("ends in .yaml"), "{}", odd.stderr);
     // Where no architecture is written it is the first that has such products.
-    let eighths = tilewright(["init", "gemm", "--a", "s8"]).expect(0).stdout;
-    assert!(eighths.contains("arch: sm_90a"), "{eighths}");
+    for (dtype, arch) in [("s8", "arch: sm_80\n"), ("e4m3", "arch: sm_90a\n")] {
+        let eighths = tilewright(["init", "gemm", "--a", dtype]).expect(0).stdout;
+        assert!(eighths.contains(arch), "{eighths}");
+    }
     // Without a file it is printed.
     let printed = tilewright(["init", "gemm", "--epilogue", "bias"])
         .expect(0)

@@ -4,9 +4,8 @@
 //! has by itself, then those of other schedules, with values in the places of keys that the spec
 //! leaves to the plan (`auto`): fewer CTAs that must fit an SM, addresses of rows that hold no
 //! registers, more atoms side by side, more threads or half as many, fewer stages, warps that are
-//! all alike, elements one by
-//! one where they are turned by vectors. What is written stays as it is. All have the point's own id, which names what is
-//! written; a plan says what it takes.
+//! all alike, elements one by one where they are turned by vectors. What is written stays as it is.
+//! All have the point's own id, which names what is written; a plan says what it takes.
 
 use std::collections::VecDeque;
 
@@ -32,6 +31,7 @@ const BY_THREADS: &[&str] = &[
     "no-fragment-copy",
     "layouts",
     "consumers",
+    "major",
 ];
 /// The limit that fewer stages may keep.
 const BY_STAGES: &str = "smem-capacity";

@@ -441,6 +441,9 @@ fn early_launches_wait_before_they_touch_global_memory() {
         "{BASE} setp.lt.u32 %p1, %r1, 5; @%p1 griddepcontrol.wait; st.global.u32 [%rd3], 1;"
     );
     assert_eq!(findings(&right, true), []);
+    // One thread waits for the grid: those that a barrier orders behind it see what it does.
+    let one = half.replace("st.global", "bar.sync 0; st.global");
+    assert_eq!(findings(&one, true), []);
     for (wrong, lanes) in [(&store, !0), (&late, !0), (&half, !0 << 5)] {
         let early = [("access_before_grid_wait", lanes)];
         assert_eq!(findings(wrong, true), early, "{wrong}");

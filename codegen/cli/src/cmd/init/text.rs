@@ -227,6 +227,7 @@ fn rows(args: &Init, kind: Kind) -> Result<Parts, String> {
 fn tiles(arch: Arch, a: DType) -> [&'static str; 2] {
     match (arch, a.bits()) {
         (Arch::Sm70, _) | (Arch::Sm80, 32) => ["(64,64,16)", "(64,32,16)"],
+        (Arch::Sm80, 8) => ["(128,128,64)", "(64,128,64)"],
         (Arch::Sm80, _) => ["(128,128,32)", "(64,128,32)"],
         (Arch::Sm90a, 32) => ["(128,128,32)", "(128,64,32)"],
         (Arch::Sm90a, 16) => ["(128,128,64)", "(128,64,64)"],

@@ -69,6 +69,10 @@ impl Warp {
             Exec::Nop => Flow::Next,
             Exec::FollowGrid => {
                 self.followed |= mask;
+                let site = self.site(mask);
+                if let Some(race) = st.race.as_mut().filter(|_| st.env.launch.programmatic) {
+                    race.grid_waited(site);
+                }
                 Flow::Next
             }
             Exec::Divide {

@@ -88,6 +88,8 @@ pub(crate) enum Signal {
     Copies(u32),
     /// Products of a warpgroup, by its first warp.
     Products(u32),
+    /// `griddepcontrol.wait`: what it makes visible it does for the grid.
+    Grid,
     /// Arrivals of a thread at mbarriers of other CTAs, which whoever sees the phase end sees over.
     Arrivals(u32),
 }

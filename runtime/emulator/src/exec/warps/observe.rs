@@ -31,8 +31,12 @@ impl Warp {
             Vec::new()
         };
         let active = self.guarded(inst, lanes);
-        let early = active & !self.followed;
-        if st.env.launch.programmatic && st.sanitize() && early != 0 && touches_global(&inst.exec) {
+        let programmatic = st.env.launch.programmatic && touches_global(&inst.exec);
+        let early = match &mut st.race {
+            Some(race) if programmatic => race.before_grid_wait(self.site(active & !self.followed)),
+            _ => 0,
+        };
+        if early != 0 {
             let message = || "global memory before griddepcontrol.wait".to_owned();
             st.report(
                 FindingId::AccessBeforeGridWait,

@@ -116,6 +116,25 @@ impl Race {
         !self.strict || scope >= Scope::Gpu
     }
 
+    /// `griddepcontrol.wait`.
+    pub(crate) fn grid_waited(&mut self, site: Site) {
+        let agent = self.signal(Signal::Grid);
+        self.update(site, |clock| clock.see(agent, 1));
+    }
+
+    /// The lanes that are not ordered behind a `griddepcontrol.wait` of their cluster.
+    pub(crate) fn before_grid_wait(&mut self, site: Site) -> u32 {
+        let (agent, first) = (
+            self.signal(Signal::Grid),
+            32 * self.warp(site.rank, site.warp),
+        );
+        let early = lanes_of(site.lanes).filter(|lane| {
+            let clock = self.clocks.get(first as usize + lane);
+            clock.is_none_or(|clock| clock.seen(agent) == 0)
+        });
+        early.fold(0, |all, lane| all | 1 << lane)
+    }
+
     /// Whether the lanes are ordered behind the initialisation of an mbarrier. In strict mode
     /// another CTA needs `fence.mbarrier_init` behind it.
     pub(crate) fn object_ordered(&self, place: Place, site: Site) -> bool {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use tilewright_bundle::{Bundle, Kernel};
 
-use super::entry;
+use super::{entry, lines};
 
 /// What moved of the kernels, those of one spec together.
 pub fn moved(before: &Bundle, after: &Bundle) -> Vec<String> {
@@ -46,40 +46,46 @@ pub fn moved(before: &Bundle, after: &Bundle) -> Vec<String> {
 
 /// What moved from one kernel to another.
 fn pair(before: &Bundle, was: &Kernel, after: &Bundle, is: &Kernel) -> Vec<String> {
-    let mut lines = Vec::new();
+    let mut told = Vec::new();
     if was.content_hash == is.content_hash && was.id == is.id {
-        return lines;
+        return told;
     }
-    lines.push(match was.id == is.id {
+    told.push(match was.id == is.id {
         true => format!("{} differs", is.id),
         false => format!("{} became {}", was.id, is.id),
     });
-    let told = entry::moved(was, is).into_iter();
-    lines.extend(told.map(|line| format!("  {line}")));
+    let moved = entry::moved(was, is).into_iter();
+    told.extend(moved.map(|line| format!("  {line}")));
     let [old, new] = [(before, was), (after, is)].map(|(bundle, kernel)| {
         let text = bundle.ptx(kernel);
         (text, by_operation(kernel, text))
     });
     if old.0 == new.0 {
-        lines.push("  the PTX is the same".to_owned());
-        return lines;
+        told.push("  the PTX is the same".to_owned());
+        return told;
     }
     let count = |text: &str| text.lines().count();
-    lines.push(format!(
+    told.push(format!(
         "  lines of PTX: {} -> {}",
         count(old.0),
         count(new.0)
     ));
+    // An edited text has no operations.
+    if was.lines.is_some() != is.lines.is_some() {
+        let edited = lines::edited(old.0, new.0).into_iter();
+        told.extend(edited.map(|line| format!("    {line}")));
+        return told;
+    }
     let mut operations: Vec<&String> = old.1.keys().chain(new.1.keys()).collect();
     operations.sort();
     operations.dedup();
     for operation in operations {
         let [was, is] = [&old.1, &new.1].map(|counts| counts.get(operation).copied().unwrap_or(0));
         if was != is {
-            lines.push(format!("    {operation}: {was} -> {is}"));
+            told.push(format!("    {operation}: {was} -> {is}"));
         }
     }
-    lines
+    told
 }
 
 /// Lines of PTX by the tile operation that they come from, as far as the table says.

@@ -6,10 +6,9 @@
 //! the kernels differ; of specs, the decisions of their plans. The verdict is negative where
 //! anything moved, as `diff` has it.
 
+mod lines;
 mod entry;
 mod kernels;
-#[cfg(feature = "codegen")]
-mod lines;
 #[cfg(feature = "codegen")]
 mod plans;
 mod tables;

@@ -86,7 +86,7 @@ pub(crate) fn crossing(env: &Env<'_>, found: &Crossing) -> Finding {
     let function = env.module.function_at(pc);
     // A compare-and-swap loop reads its seed without order; a lost race makes it repeat.
     let strict = env.options.sanitize == Sanitize::Strict;
-    let has_seed = |who: &Who| who.way.atomic && (who.way.swaps || !strict);
+    let has_seed = |who: &Who| who.way.has_seed(strict);
     let seed = found.kind == "raw" && has_seed(&found.earlier.0) && !found.later.0.way.strong;
     let seed = seed || found.kind == "war" && has_seed(&found.later.0);
     let level = match (found.id, seed) {

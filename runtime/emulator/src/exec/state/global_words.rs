@@ -38,6 +38,12 @@ pub(crate) struct Way {
 }
 
 impl Way {
+    /// Whether a weak load beside it may be its seed, which a lost race only makes it repeat: of a
+    /// compare-and-swap, and where much is taken on trust of every atomic.
+    pub(crate) fn has_seed(&self, strict: bool) -> bool {
+        self.atomic && (self.swaps || !strict)
+    }
+
     /// The scope of an access that is not weak.
     pub(crate) fn reach(&self) -> Option<Scope> {
         self.strong.then_some(self.scope)
@@ -318,17 +324,19 @@ impl GlobalWords {
         };
         // A copy that reads what threads stored needs a proxy fence on either side.
         let unfenced = |by: &Who, of: &Who, slot: Slot| {
-            let fenced = self.known(by.view).map(|known| &known.fenced);
-            let agent = of.agent + u32::from(slot.lane);
-            let fenced = fenced.is_some_and(|fenced| fenced.has(of.cluster, agent, of.epoch));
-            by.way.asynchronous && !of.way.asynchronous && ordered(by, of, slot) && !fenced
-        };
-        let unfenced = l.cluster != e.cluster
-            && match kind {
-                "raw" => unfenced(&l, &e, earlier),
-                "war" => unfenced(&e, &l, later),
-                _ => false,
+            let fenced = || {
+                let agent = of.agent + u32::from(slot.lane);
+                let known = self.known(by.view);
+                known.is_some_and(|known| known.fenced.has(of.cluster, agent, of.epoch))
             };
+            let copies = by.way.asynchronous && !of.way.asynchronous && by.cluster != of.cluster;
+            copies && ordered(by, of, slot) && !fenced()
+        };
+        let unfenced = || match kind {
+            "raw" => unfenced(&l, &e, earlier),
+            "war" => unfenced(&e, &l, later),
+            _ => false,
+        };
         let id = match apart {
             true => unordered(
                 &l.way,
@@ -337,7 +345,7 @@ impl GlobalWords {
                 true,
             )?,
             false if stale => FindingId::ReadOnlyWritten,
-            false if unfenced => FindingId::MissingProxyFence,
+            false if unfenced() => FindingId::MissingProxyFence,
             false => return None,
         };
         Some(Crossing {

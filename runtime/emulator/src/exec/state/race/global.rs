@@ -255,18 +255,12 @@ impl Race {
             strong: other.way.reach(),
         };
         match self.behind_writer(actor, &writer, touch.writes)? {
-            FindingId::RaceShared if !touch.writes && self.has_seed(&other.way) => None,
+            FindingId::RaceShared if !touch.writes && other.way.has_seed(self.strict) => None,
             FindingId::RaceShared if same => Some(FindingId::RaceSameValue),
             FindingId::AsyncNotWaited if !touch.writes => Some(FindingId::AsyncNotWaited),
             FindingId::RaceShared | FindingId::AsyncNotWaited => Some(FindingId::RaceGlobal),
             other => Some(other),
         }
-    }
-
-    /// Whether a weak load beside it may be its seed, which a lost race only makes it repeat: of a
-    /// compare-and-swap, and where much is taken on trust of every atomic.
-    fn has_seed(&self, way: &Way) -> bool {
-        way.atomic && (way.swaps || !self.strict)
     }
 
     fn behind_global_reader(
@@ -275,7 +269,7 @@ impl Race {
         (other, slot): (&Who, Slot),
         touch: Touch,
     ) -> Option<FindingId> {
-        if self.has_seed(&touch.way) && !other.way.asynchronous && !other.way.strong {
+        if touch.way.has_seed(self.strict) && !other.way.asynchronous && !other.way.strong {
             return None;
         }
         if touch.way.strong && other.way.strong {

@@ -56,10 +56,15 @@ def _layer(formula: str) -> Optional[_Layer]:
         return None
     # A sum takes all that stands behind it.
     of = product.group()
-    rest = value.replace(f"({of})", "@") if f"({of})" in value else value[: -len(of)] + "@"
+    if f"({of})" in value:
+        rest = value.replace(f"({of})", "@")
+    elif value.endswith(of):
+        rest = value[: -len(of)] + "@"
+    else:
+        return None
     mode = re.escape(n)
     whole = re.fullmatch(rf"@(?:\+(\w+)\[{mode}\])?|(\w+)\[{mode}\]\+@", rest)
-    if whole is None or not (value.endswith(of) or f"({of})" in value):
+    if whole is None:
         return None
     return _Layer(factors[m], factors[n], n, whole.group(1) or whole.group(2))
 

@@ -21,7 +21,7 @@ use crate::plan::gemm;
 use crate::plan::instructions::choose::Chooser;
 use crate::spec::keys::model::{Auto, Axis, FormKind, KernelSchedule, Operand, Point, Schedule};
 
-/// Limits that other atoms side by side, or other threads, may keep.
+/// Limits that other atoms side by side, other threads, or warps that are all alike may keep.
 const BY_THREADS: &[&str] = &[
     "registers",
     "threads",

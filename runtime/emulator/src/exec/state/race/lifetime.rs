@@ -9,7 +9,8 @@ use crate::exec::state::site::{Place, lanes_of};
 use crate::inst::{Scope, ThreadFence};
 
 impl Race {
-    fn lanes_at(&self, site: Site) -> impl Iterator<Item = u32> + use<> {
+    /// The threads of a site.
+    pub(super) fn lanes_at(&self, site: Site) -> impl Iterator<Item = u32> + use<> {
         let first = 32 * self.warp(site.rank, site.warp);
         lanes_of(site.lanes).map(move |lane| first + lane as u32)
     }
@@ -124,15 +125,12 @@ impl Race {
 
     /// The lanes that are not ordered behind a `griddepcontrol.wait` of their cluster.
     pub(crate) fn before_grid_wait(&mut self, site: Site) -> u32 {
-        let (agent, first) = (
-            self.signal(Signal::Grid),
-            32 * self.warp(site.rank, site.warp),
-        );
-        let early = lanes_of(site.lanes).filter(|lane| {
-            let clock = self.clocks.get(first as usize + lane);
+        let agent = self.signal(Signal::Grid);
+        let early = self.lanes_at(site).filter(|thread| {
+            let clock = self.clocks.get(*thread as usize);
             clock.is_none_or(|clock| clock.seen(agent) == 0)
         });
-        early.fold(0, |all, lane| all | 1 << lane)
+        early.fold(0, |all, thread| all | 1 << (thread % 32))
     }
 
     /// Whether the lanes are ordered behind the initialisation of an mbarrier. In strict mode

@@ -59,10 +59,11 @@ impl Race {
         if !writes {
             return;
         }
+        let released = order.release.then(|| self.published(site));
         for (far, at) in meets {
-            let told = match order.release {
-                true => self.published(site),
-                false => self.covered(*far, site),
+            let told = match &released {
+                Some(all) => all.clone(),
+                None => self.covered(*far, site),
             };
             let location = self.locations.entry((place, *at)).or_default();
             location.leave(told, thread, reads);

@@ -220,10 +220,9 @@ impl Race {
         };
         let complete = [&object.channel, &object.far].map(|channel| Rc::clone(&channel.complete));
         let signal = object.signal;
-        let first = 32 * self.warp(site.rank, site.warp);
-        for lane in lanes_of(site.lanes) {
+        for thread in self.lanes_at(site) {
             for (told, far) in complete.iter().zip([false, true]) {
-                let met = self.met.entry((first + lane as u32, far)).or_default();
+                let met = self.met.entry((thread, far)).or_default();
                 met.join(told);
                 met.see(signal, count as u32);
             }

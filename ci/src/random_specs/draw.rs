@@ -260,9 +260,11 @@ impl Pen {
         let facts = FormKind::Contraction.facts();
         let any = self.chance(12);
         let good = |rule: &&TypeRule| match way {
-            0 => matches!(rule.inputs, DType::F32 | DType::F16 | DType::BF16),
-            1 => rule.inputs != DType::F32 && rule.inputs != DType::TF32,
-            _ => rule.inputs != DType::F32,
+            0 => matches!(rule.both(), Some(DType::F32 | DType::F16 | DType::BF16)),
+            1 => !rule
+                .both()
+                .is_none_or(|one| [DType::F32, DType::TF32].contains(&one)),
+            _ => rule.both() != Some(DType::F32),
         };
         let fits = |rule: &&TypeRule| any || good(rule);
         let rules: Vec<&'static TypeRule> = facts.types.iter().filter(fits).collect();
@@ -270,10 +272,9 @@ impl Pen {
     }
 
     /// The key without which sums of 8-bit floats on tensor cores are refused.
-    fn fast_sums(&mut self, inputs: DType) {
+    fn fast_sums(&mut self, rule: &TypeRule) {
         let known = keys("gemm").iter().find(|key| key.path == "accumulation");
-        let short = matches!(inputs, DType::E4M3 | DType::E5M2);
-        if let (Some(key), true) = (known, short)
+        if let (Some(key), true) = (known, rule.is_of_float8())
             && self.chance(80)
         {
             let value = self.value(key);
@@ -289,9 +290,9 @@ impl Pen {
     /// Element by element, with asynchronous copies, or with tensor maps.
     fn product(&mut self, way: usize) {
         let Some(rule) = self.rule(way) else { return };
-        let inputs = rule.inputs.text();
-        let output = self.pick(rule.outputs).map_or(inputs, |dtype| dtype.text());
-        let bytes = i64::from(rule.inputs.bytes());
+        let [a, b] = rule.factors;
+        let output = self.pick(rule.outputs).unwrap_or(a);
+        let bytes = i64::from(a.bytes());
         self.arch([70, 80, 90][way], [10, 15, 90][way]);
         let k_major = match way {
             0 => 50,
@@ -299,16 +300,17 @@ impl Pen {
             _ if bytes == 2 => 70,
             _ => 95,
         };
-        for (operand, extents) in [("a", ["m", "k"]), ("b", ["n", "k"])] {
+        for (operand, dtype, extents) in [("a", a, ["m", "k"]), ("b", b, ["n", "k"])] {
             let rows = self.chance(k_major);
-            self.draft.set(&format!("operands.{operand}.dtype"), inputs);
+            self.draft
+                .set(&format!("operands.{operand}.dtype"), dtype.text());
             self.layout(operand, extents, rows);
         }
-        self.draft.set("operands.d.dtype", output);
+        self.draft.set("operands.d.dtype", output.text());
         let rows = self.chance(90);
         self.layout("d", ["m", "n"], rows);
         self.draft.set("accumulator", rule.accumulator.text());
-        self.fast_sums(rule.inputs);
+        self.fast_sums(rule);
         let [m, n, k] = match way {
             0 => [self.power(5..=7), self.power(5..=7), self.power(3..=5)],
             1 => [
@@ -479,7 +481,7 @@ impl Pen {
         let clusters = [
             "(2,1,1)", "(1,2,1)", "(2,2,1)", "(4,1,1)", "(1,1,1)", "(1,1,2)", "(1,1,5)",
         ];
-        let realign: &[&str] = &["workspace", "workspace", "direct"];
+        let realign: &[&str] = &["workspace", "transposed", "direct"];
         let keys: [(u32, &str, &[&str]); 10] = [
             (15, "copy.a.realign", realign),
             (15, "copy.b.realign", realign),

@@ -158,8 +158,9 @@ impl Config {
     }
 
     /// Fails where a function has no kernel that takes every shape (but nothing along what is
-    /// folded), stride and address, on the GPUs that its kernels are for; without this it is a
-    /// warning, of functions that several specs are of.
+    /// folded), address, and stride that its specs leave open (`(m,n):(ldx,1)` leaves that of
+    /// rows), on the GPUs that its kernels are for; without this it is a warning, of functions that
+    /// several specs are of.
     #[must_use]
     pub fn require_last_resort(mut self) -> Config {
         self.last_resort = Some(LastResort::Own);

@@ -1,22 +1,21 @@
 //! What refusals of a launch promise of a spec with any strides: kernels that there are.
 
-use tilewright_codegen::dtype::DType;
 use tilewright_codegen::spec::{self, FormKind, TypeRule};
 use tilewright_codegen::{Making, artifact, plan};
 
 /// A product of those types whose factors have that layout of rows.
 fn product(rule: &TypeRule, arch: &str, rows: [&str; 2]) -> spec::SpecFile {
-    let (inputs, sums) = (rule.inputs.text(), rule.accumulator.text());
+    let ([of_a, of_b], sums) = (rule.factors, rule.accumulator.text());
     let output = rule.outputs[0].text();
-    let fast = match rule.inputs {
-        DType::E4M3 | DType::E5M2 => "accumulation: fast\n",
-        _ => "",
+    let fast = match rule.is_of_float8() {
+        true => "accumulation: fast\n",
+        false => "",
     };
     let [a, b] = rows;
     let text = format!(
         "kernel: gemm\nname: gemm_x\narch: {arch}\noperands:\n  \
-         a: {{ dtype: {inputs}, layout: '(m,k):{a}' }}\n  \
-         b: {{ dtype: {inputs}, layout: '(n,k):{b}' }}\n  \
+         a: {{ dtype: {of_a}, layout: '(m,k):{a}' }}\n  \
+         b: {{ dtype: {of_b}, layout: '(n,k):{b}' }}\n  \
          d: {{ dtype: {output}, layout: '(m,n):(ldd,1)' }}\naccumulator: {sums}\n{fast}\
          cta_tile: '(64,64,32)'\n"
     );
@@ -35,7 +34,7 @@ fn types_without_kernels_for_any_strides_are_known_to_the_runtime() {
         let alone = made.kernel.is_of_tensor_cores(&operands[0]);
         let any = product(rule, "sm_90a", ["(lda,sa)", "(ldb,sb)"]);
         let has_kernel = plan::plan(&any.points[0]).is_ok();
-        assert_eq!(has_kernel, !alone, "{}", rule.inputs.text());
+        assert_eq!(has_kernel, !alone, "{rule:?}");
         assert!(!made.kernel.is_of_tensor_cores(&operands[2]));
         seen[usize::from(alone)] += 1;
     }

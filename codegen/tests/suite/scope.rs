@@ -307,15 +307,20 @@ fn in_parts() -> String {
 fn product_cell(types: [&str; 4], arch: &str, made: impl Fn(&str) -> String) -> String {
     let mut ways: Vec<(String, Vec<&str>)> = Vec::new();
     for (order, layouts) in ORDERS {
-        let mut answers = TILES
+        let mut texts = TILES
             .iter()
-            .map(|tile| answer(&made(&product(types, layouts, tile, arch))));
-        let first = answers.next().unwrap();
+            .map(|tile| made(&product(types, layouts, tile, arch)));
+        let copies = transposed(layouts);
+        let of_copies = texts.clone().map(|text| answer(&format!("{text}{copies}")));
+        let first = answer(&texts.next().unwrap());
         let way = match first {
             Ok(way) => way.to_owned(),
-            Err(report) => match answers.find_map(Result::ok) {
+            Err(report) => match texts.find_map(|text| answer(&text).ok()) {
                 Some(way) => way.to_owned(),
-                None => format!("`{}`", code(&report)),
+                None => match of_copies.filter(|_| !copies.is_empty()).find_map(Result::ok) {
+                    Some(way) => format!("{way} of copies"),
+                    None => format!("`{}`", code(&report)),
+                },
             },
         };
         match ways.iter_mut().find(|(known, _)| *known == way) {
@@ -329,6 +334,19 @@ fn product_cell(types: [&str; 4], arch: &str, made: impl Fn(&str) -> String) -> 
         false => format!("{}: {way}", orders.join(" ")),
     });
     cells.collect::<Vec<_>>().join(", ")
+}
+
+/// The key by which factors that are not contiguous along k are copied so; none where all are.
+fn transposed(layouts: [&str; 2]) -> String {
+    let across = ["a", "b"].into_iter().zip(layouts);
+    let across = across.filter(|(_, layout)| layout.contains(":(1,"));
+    let copies: Vec<String> = across
+        .map(|(name, _)| format!("{name}: {{ realign: transposed }}"))
+        .collect();
+    match copies.is_empty() {
+        true => String::new(),
+        false => format!("copy: {{ {} }}\n", copies.join(", ")),
+    }
 }
 
 /// Whether tensor cores keep fewer bits of the sums than f32 has, as of 8-bit floats, which a spec

@@ -1,6 +1,6 @@
-//! Which functions of a bundle have no last resort: a kernel that takes every shape, every stride
-//! and every address (but nothing along what is folded, which no kernel takes), on every device
-//! that a kernel of it is for, or on all from one on.
+//! Which functions of a bundle have no last resort: a kernel that takes every shape (but nothing
+//! along what is folded, which no kernel takes), every address, and every stride that one of its
+//! kernels leaves open, on every device that a kernel of it is for, or on all from one on.
 //!
 //! A problem that no kernel takes is refused at run time. What a formula or its types demand, every
 //! kernel of it demands: promises about tables, whole elements, whole bytes of packed ones.
@@ -170,7 +170,25 @@ fn lacks(kernel: &Kernel, devices: &[Capability]) -> Vec<String> {
         .iter()
         .filter(|one| !is_demanded(one, kernel));
     lacks.extend(picky.map(|assumption| format!("assumes {}", assumption.text())));
+    lacks.extend(shared_strides(kernel));
     lacks
+}
+
+/// Strides that several axes have under one name, so that they have to be the same.
+fn shared_strides(kernel: &Kernel) -> Vec<String> {
+    let mut axes: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let operands = &kernel.semantics.operands;
+    let extents = operands.iter().flat_map(|operand| &operand.layout.shape);
+    let extents: Vec<&str> = extents.filter_map(Expr::single_word).collect();
+    for operand in operands {
+        let words = operand.layout.stride.iter().filter_map(Expr::single_word);
+        for word in words.filter(|word| !extents.contains(word)) {
+            axes.entry(word).or_default().push(&operand.name);
+        }
+    }
+    let shared = axes.into_iter().filter(|(_, of)| of.len() > 1);
+    let told = shared.map(|(word, of)| format!("has one stride, {word}, for {}", of.join(" and ")));
+    told.collect()
 }
 
 /// Whether every kernel of the formula assumes this.

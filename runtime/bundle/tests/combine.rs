@@ -254,13 +254,29 @@ fn a_part_keeps_what_was_measured_of_it() {
     assert!(part("copy_f32@b-2").tuning().is_none());
 }
 
+/// What is said of functions of those kernels that have no last resort.
+fn told_from(kernels: &[Kernel], least: Option<Capability>) -> Vec<String> {
+    let kernels: Vec<Kernel> = kernels.iter().cloned().map(resolved).collect();
+    let found = without_last_resort(&kernels.iter().collect::<Vec<_>>(), least);
+    found.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_stride_that_two_operands_share_is_no_last_resort() {
+    let mut shared = gemm_kernel("gemm_f32@plain-2");
+    shared.semantics = gemm_semantics(DType::F32, ["(rsa,csa)", "(rsa,csb)", "(rsd,csd)"]);
+    shared.launches[0].params = gemm_params(&["rsa", "csa", "rsa", "csb", "rsd", "csd"]);
+    assert_eq!(
+        told_from(&[shared], None),
+        [
+            "no last resort for gemm_f32: the nearest, gemm_f32@plain-2, has one stride, rsa, for \
+             a and b"
+        ]
+    );
+}
+
 #[test]
 fn functions_without_a_last_resort_are_found() {
-    let told_from = |kernels: &[Kernel], least: Option<Capability>| -> Vec<String> {
-        let kernels: Vec<Kernel> = kernels.iter().cloned().map(resolved).collect();
-        let found = without_last_resort(&kernels.iter().collect::<Vec<_>>(), least);
-        found.iter().map(ToString::to_string).collect()
-    };
     let told = |kernels: &[Kernel]| told_from(kernels, None);
     let (copy, plain) = (copy_kernel("copy_f32@c-1"), gemm_kernel("gemm_f32@plain-2"));
     let (picky, hopper) = (

@@ -77,6 +77,47 @@ def test_chosen_layers_of_a_model_are_replaced(bundle):
     assert replace(model, bundle) == []
 
 
+def test_packed_weights_are_packed_when_they_are_assigned(bundle):
+    layer = torch.nn.Linear(72, 40, dtype=torch.bfloat16)
+    ours = Linear.of(layer, bundle, "gemm_sm90_bf16_packed")
+    x, ones = torch.randn(3, 72, dtype=torch.bfloat16), torch.ones(40, 72, dtype=torch.bfloat16)
+    given = {"weight": ones, "bias": layer.bias.detach()}
+    called = torch.func.functional_call(ours, given, (x,))
+    held = ours.weight.shape
+    ours.weight = torch.nn.Parameter(ones)
+    assert ours.weight.shape == held and torch.equal(ours.plain_weight(), ones)
+    assert torch.equal(ours.state_dict()["weight"], ones) and not list(ours.parameters())
+    assert torch.equal(ours(x), called)
+    with pytest.raises(tilewright.Error, match=r"\(40, 71\); the layer's is \(40, 72\)"):
+        ours.weight = ones[:, :71]
+
+
+def test_layers_whose_weights_others_read_stay(bundle):
+    block = torch.nn.TransformerEncoderLayer(40, 4, 72, batch_first=True).eval()
+    model, x = torch.nn.Sequential(block, torch.nn.Linear(40, 72)), torch.randn(2, 3, 40)
+    with torch.no_grad():
+        wanted = model(x)
+        assert replace(model, bundle) == ["1"]
+        assert torch.allclose(model(x), wanted, atol=1e-5)
+
+
+def test_a_layer_without_inputs_has_no_kernel(bundle):
+    with pytest.raises(tilewright.Error, match="the layer has no inputs"):
+        Linear.of(torch.nn.Linear(0, 32), bundle)
+    ours = Linear.of(linear(), bundle)
+    assert ours(torch.zeros(0, 72)).shape == (0, 40)
+    with pytest.raises(tilewright.Error, match="float64; the layer is of torch.float32"):
+        ours(torch.zeros(0, 72, dtype=torch.float64))
+
+
+def test_derivatives_forward_are_an_error_without_grad_too(bundle):
+    ours, x = Linear.of(linear(), bundle), torch.randn(3, 72)
+    for grad in (False, True):
+        with torch.set_grad_enabled(grad):
+            with pytest.raises(tilewright.InferenceOnly, match="`a`: has a tangent"):
+                torch.func.jvp(ours, (x,), (torch.ones_like(x),))
+
+
 def test_nothing_is_replaced_where_something_cannot_be(bundle):
     model = torch.nn.Sequential(linear(), torch.nn.Linear(40, 8, dtype=torch.float64))
     with pytest.raises(tilewright.Error, match="nothing was replaced: 1: no function is a linear"):

@@ -158,7 +158,8 @@ class Linear(torch.nn.Module):
 
     Any number of axes stand before the last one. A bias is added by the kernel where the bundle
     has such a function, and by PyTorch otherwise. Where the function takes packed weights, they are
-    packed when they are set; `state_dict` has them as PyTorch does.
+    packed when they are loaded or assigned as the layer's `weight`; `state_dict` has them as
+    PyTorch does. A layer without inputs has no kernel.
 
     Attributes:
         operator: the product, as an operator.
@@ -198,6 +199,8 @@ class Linear(torch.nn.Module):
                 f"the layer has {lost}, which a kernel does not run: take it away first, or leave "
                 "the layer as it is"
             )
+        if linear.in_features == 0:
+            raise Error("the layer has no inputs, and kernels sum something: leave it as it is")
         roles = _function(bundle, linear, word)
         name = f"tilewright::linear_{roles.kernel.function[:16]}_{_number(bundle)}"
         spec = roles.kernel.spec
@@ -213,9 +216,15 @@ class Linear(torch.nn.Module):
                 "features along the last axis"
             )
         if x.numel() == 0:
+            if x.dtype != self.weight.dtype:
+                raise Error(f"the input is {x.dtype}; the layer is of {self.weight.dtype}")
             return x.new_empty(*x.shape[:-1], self.out_features)
         rows = x.reshape(-1, self.in_features)
-        given: Dict[str, Any] = {roles.x: rows, roles.w: self.weight}
+        held = self.weight
+        if roles.is_packed and held.dim() == 2:
+            # As `torch.func.functional_call` gives it.
+            held = pack(roles.kernel, roles.w, held)
+        given: Dict[str, Any] = {roles.x: rows, roles.w: held}
         if roles.bias is not None:
             given[roles.bias] = self.bias
         if roles.n in self.operator.extents:
@@ -224,6 +233,18 @@ class Linear(torch.nn.Module):
         if self.bias is not None and roles.bias is None:
             y = y + self.bias
         return y.reshape(*x.shape[:-1], self.out_features)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        is_new = isinstance(value, torch.Tensor) and name in self.__dict__.get("_buffers", {})
+        if is_new and name == "weight":
+            shape = (self.out_features, self.in_features)
+            if tuple(value.shape) == shape and self._roles.is_packed:
+                value = pack(self._roles.kernel, self._roles.w, value)
+            elif value.shape != self.weight.shape:
+                given = tuple(value.shape)
+                raise Error(f"the weight has the shape {given}; the layer's is {shape}")
+        # What is a parameter elsewhere is a buffer here.
+        super().__setattr__(name, value.detach() if is_new else value)
 
     def plain_weight(self) -> torch.Tensor:
         """The weights as `torch.nn.Linear` has them."""
@@ -274,6 +295,9 @@ def replace(
 ) -> List[str]:
     """Replaces linear layers of a model by kernels of a bundle, and tells their names.
 
+    Those of a `torch.nn.TransformerEncoderLayer` stay, whose fast path reads their weights by
+    itself.
+
     Args:
         model: changed in place, unless an error says why not.
         bundle: an open bundle.
@@ -285,6 +309,9 @@ def replace(
     # A layer that stands in several places is one layer in all of them.
     for name, layer in model.named_modules(remove_duplicate=False):
         if type(layer) is not torch.nn.Linear or (predicate and not predicate(name, layer)):
+            continue
+        parent = model.get_submodule(name.rpartition(".")[0])
+        if name and isinstance(parent, torch.nn.TransformerEncoderLayer):
             continue
         if not name:
             raise Error("the model is a linear layer itself: use Linear.of(model, bundle)")

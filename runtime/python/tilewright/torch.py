@@ -63,6 +63,12 @@ DTYPES = {
 """What results are made of; those of bits alone are as the argument that has the same."""
 
 
+_NO_TANGENT = (
+    "has a tangent, and kernels have no derivative: give what `torch.func.jvp` and its like "
+    "differentiate to layers of PyTorch, or take the tangent away, `unpack_dual(x).primal`"
+)
+
+
 class Operator:
     """A function of a bundle as a custom operator. Calling it checks as a launch does.
 
@@ -103,10 +109,14 @@ class Operator:
         self.overload = getattr(getattr(torch.ops, namespace), own).default
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if torch.is_grad_enabled():
-            for name, one in [*zip(self._names, args), *kwargs.items()]:
-                if isinstance(one, torch.Tensor) and (one.requires_grad or _has_tangent(one)):
-                    raise InferenceOnly(f"`{name}`: {INFERENCE_ONLY}")
+        for name, one in [*zip(self._names, args), *kwargs.items()]:
+            if not isinstance(one, torch.Tensor):
+                continue
+            if torch.is_grad_enabled() and one.requires_grad:
+                raise InferenceOnly(f"`{name}`: {INFERENCE_ONLY}")
+            # `no_grad` leaves derivatives forward as they are.
+            if _has_tangent(one):
+                raise InferenceOnly(f"`{name}`: {_NO_TANGENT}")
         return self.overload(*args, **kwargs)
 
     def __deepcopy__(self, memo: Any) -> "Operator":

@@ -3,7 +3,7 @@
 //! In: names and descriptors, as they come over a language's boundary. Out: the [`Problem`] that
 //! they are to a kernel, the memory that goes with it, or why a kernel is not what they are for.
 
-use tilewright_bundle::{Kernel, Operand};
+use tilewright_bundle::{Env, Kernel, Operand};
 
 use crate::error::{Refusal, axes, cast, flattened};
 use crate::launch::fit::View;
@@ -54,7 +54,8 @@ impl<'a> Request<'a> {
     /// kernel: for asking what is chosen.
     ///
     /// # Errors
-    /// Every reason why the problem does not say where the operands of `kernel` lie.
+    /// Every reason why the problem does not say where the operands of `kernel` lie; strides that
+    /// `kernel` does not take say it as well.
     pub fn of_problem(kernel: &'a Kernel, problem: &Problem) -> Result<Request<'a>, Vec<Refusal>> {
         let mut refusals = Vec::new();
         let mut env = problem.env(kernel, &mut refusals);
@@ -70,7 +71,11 @@ impl<'a> Request<'a> {
                 continue;
             }
             let place = match reorder::strides(operand, problem, &env) {
-                Some(given) => bind(operand, &given, &mut env),
+                Some(given) => bind(operand, &given, &mut env).or_else(|refusal| {
+                    let is_apart = matches!(refusal, Refusal::Layout { .. });
+                    let placed = is_apart.then(|| placed(operand, &given, &env)).flatten();
+                    placed.ok_or(refusal)
+                }),
                 None => Err(Refusal::NoStrides {
                     operand: operand.name.clone(),
                 }),
@@ -99,6 +104,14 @@ impl<'a> Request<'a> {
             false => Err(refusals),
         }
     }
+}
+
+/// Where an operand lies whose strides are not of the kernel's form, as other kernels may take it.
+fn placed(operand: &Operand, given: &[i64], env: &Env) -> Option<Extents> {
+    let shape = operand.layout.shape.iter().map(|extent| extent.eval(env));
+    let shape: Vec<i64> = shape.collect::<Result<_, _>>().ok()?;
+    let is_one_each = shape.len() == given.len();
+    is_one_each.then(|| Extents::new(shape.into_iter().zip(given.iter().copied())))
 }
 
 /// The extent that a refusal is of.

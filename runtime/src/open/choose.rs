@@ -49,7 +49,8 @@ impl Runtime {
         meant: &[(&Kernel, &Request<'_>)],
     ) -> Result<Selection<'_>, Error> {
         let (kernel, request) = only(word, meant)?;
-        let problem = request.problem(kernel).map_err(|r| refused(kernel, r))?;
+        let problem = self.candidates().problem(kernel, request);
+        let problem = problem.map_err(|refusals| refused(kernel, refusals))?;
         self.usable_at(&Query::like(kernel), &problem, &request.addresses())
     }
 

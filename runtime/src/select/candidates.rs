@@ -147,7 +147,7 @@ impl<'b> Candidates<'b> {
             hash: semantics.function.to_string(),
             formula: formula.join("; "),
         });
-        let problem = request.problem(kernel);
+        let problem = self.problem(kernel, request);
         let query = Query::like(kernel);
         let row = problem.as_ref().ok().and_then(|problem| {
             told.problem = Some(problem.to_string());
@@ -175,6 +175,23 @@ impl<'b> Candidates<'b> {
             us: measured(point, selection.kernel),
         });
         told
+    }
+
+    /// The problem that a request is to a kernel; strides that it does not take may be those of
+    /// another kernel of its function.
+    pub(crate) fn problem(
+        &self,
+        kernel: &Kernel,
+        request: &Request<'_>,
+    ) -> Result<Problem, Vec<Refusal>> {
+        request.problem(kernel).or_else(|refusals| {
+            let mut kernels = self.bundle.kernels().iter();
+            let of_another = kernels.find_map(|other| {
+                let same = other.semantics.function == kernel.semantics.function;
+                same.then(|| request.problem(other).ok()).flatten()
+            });
+            of_another.ok_or(refusals)
+        })
     }
 
     /// Why no row speaks of a problem of a kernel's function.

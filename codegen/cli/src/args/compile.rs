@@ -228,8 +228,8 @@ pub struct Build {
     #[arg(long)]
     pub dropped: bool,
     /// Fail where a function has no kernel that takes every shape (but nothing along what is
-    /// folded), stride and address: on GPUs from this architecture on [default: on those that its
-    /// kernels are for]
+    /// folded), address, and stride that its specs leave open: on GPUs from this architecture on
+    /// [default: on those that its kernels are for]
     #[arg(long, value_name = "ARCH", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "")]
     pub require_last_resort: Option<String>,

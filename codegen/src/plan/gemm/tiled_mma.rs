@@ -90,9 +90,16 @@ fn no_mma(spec: &Spec, chooser: &Chooser<'_>, both: [&Operand; 2], multistage: b
 fn other_types(spec: &Spec, chooser: &Chooser<'_>, both: [&Operand; 2]) -> String {
     let types = [spec.problem.accumulator, both[0].dtype, both[1].dtype];
     let along_k = chooser.mma(types).is_some() || !chooser.smem_widths(types).is_empty();
-    let layouts = match !is_along_k(both) && along_k {
-        true => "layouts contiguous along k, or ",
-        false => "",
+    let across = both.iter().filter(|one| *one.stride(1) != Stride::Const(1));
+    let copies: Vec<String> = across
+        .map(|one| format!("copy.{}.realign transposed", one.name))
+        .collect();
+    let layouts = match !copies.is_empty() && along_k {
+        true => format!(
+            "layouts contiguous along k, as copies have them ({}), or ",
+            copies.join(", ")
+        ),
+        false => String::new(),
     };
     // Who has named a schedule whose MMAs read registers has no others there.
     let given = matches!(spec.schedule.pipeline.schedule, Auto::Given(_));

@@ -33,6 +33,13 @@ pub(super) fn misfit(
         let what = format!("{name} is taken elsewhere than at its coordinates{hint}");
         return Some((what, &limitations::PLACE));
     }
+    let bare = |at: usize| indices[at].bare();
+    let is_again = |at: &usize| bare(*at).is_some() && (0..*at).any(|one| bare(one) == bare(*at));
+    if let Some(at) = (0..indices.len()).find(is_again) {
+        let mode = bare(at).map_or("", |mode| formula.modes[mode].name.as_str());
+        let what = format!("{name} is taken where two of its axes are at the same {mode}");
+        return Some((what, &limitations::PLACE));
+    }
     let (table, at) = match tables.as_slice() {
         [] => return None,
         [one] => *one,

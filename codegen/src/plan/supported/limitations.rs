@@ -51,7 +51,7 @@ limits! {
         "take an element elsewhere than at its coordinates or where one table says",
         "take each element at its own coordinates; what lies a constant way off or in one part \
          of a mode is an operand of its own, of which launches give a view (strides are positive: \
-         what goes back is a copy); for blocks, \
+         what goes back is a copy), as a diagonal is, `x[m]` of stride ldx + 1; for blocks, \
          `s[m,n/128]`, make two modes of n: `s[m,g]` and `x[m,g,i]` with `modes: { i: 128 }`";
     SEVERAL_PLACES: ROWS, "several-places",
         "read an operand at several places, one of which a table says",

@@ -37,8 +37,8 @@ pub enum Role {
 /// A set of element types that a product is made of.
 #[derive(Debug)]
 pub struct TypeRule {
-    /// Type of every input.
-    pub inputs: DType,
+    /// Types of the factors.
+    pub factors: [DType; 2],
     /// Type sums are held in.
     pub accumulator: DType,
     /// Types the output may have.
@@ -46,12 +46,25 @@ pub struct TypeRule {
 }
 
 impl TypeRule {
-    /// Whether an operand, which is written or read, may have that type.
-    pub fn takes(&self, is_written: bool, dtype: DType) -> bool {
-        match is_written {
-            true => self.outputs.contains(&dtype),
-            false => dtype == self.inputs,
+    /// Whether an operand of that role may have that type.
+    pub fn takes(&self, role: Role, dtype: DType) -> bool {
+        match role {
+            Role::Output => self.outputs.contains(&dtype),
+            Role::B => dtype == self.factors[1],
+            Role::A | Role::Source | Role::Extra => dtype == self.factors[0],
         }
+    }
+
+    /// The one type of both factors.
+    pub fn both(&self) -> Option<DType> {
+        let [a, b] = self.factors;
+        (a == b).then_some(a)
+    }
+
+    /// Whether a factor is a float of 8 bits.
+    pub fn is_of_float8(&self) -> bool {
+        let mut factors = self.factors.iter();
+        factors.any(|dtype| matches!(dtype, DType::E4M3 | DType::E5M2))
     }
 }
 
@@ -90,9 +103,9 @@ pub static FORMS: [FormFacts; 3] = [
     },
 ];
 
-const fn product(inputs: DType, accumulator: DType, outputs: &'static [DType]) -> TypeRule {
+const fn product(factors: [DType; 2], accumulator: DType, outputs: &'static [DType]) -> TypeRule {
     TypeRule {
-        inputs,
+        factors,
         accumulator,
         outputs,
     }
@@ -102,14 +115,16 @@ const fn product(inputs: DType, accumulator: DType, outputs: &'static [DType]) -
 const PRODUCTS: &[TypeRule] = {
     use DType::{BF16, E4M3, E5M2, F16, F32, S8, S32, TF32, U8};
     &[
-        product(F16, F32, &[F16, F32]),
-        product(BF16, F32, &[BF16, F32]),
-        product(F32, F32, &[F32]),
-        product(TF32, F32, &[F32]),
-        product(E4M3, F32, &[F16, BF16, F32]),
-        product(E5M2, F32, &[F16, BF16, F32]),
-        product(S8, S32, &[S32]),
-        product(U8, S32, &[S32]),
+        product([F16; 2], F32, &[F16, F32]),
+        product([BF16; 2], F32, &[BF16, F32]),
+        product([F32; 2], F32, &[F32]),
+        product([TF32; 2], F32, &[F32]),
+        product([E4M3; 2], F32, &[F16, BF16, F32]),
+        product([E5M2; 2], F32, &[F16, BF16, F32]),
+        product([E4M3, E5M2], F32, &[F16, BF16, F32]),
+        product([E5M2, E4M3], F32, &[F16, BF16, F32]),
+        product([S8; 2], S32, &[S32]),
+        product([U8; 2], S32, &[S32]),
     ]
 };
 

@@ -26,7 +26,10 @@ impl Reader<'_> {
         }
         // A file may be called with `-` what a spec is called with `_`.
         let expected = expected_name(path, &self.shape.kernel);
-        if let Some(expected) = expected.filter(|expected| expected.replace('-', "_") != name) {
+        let is_stem = || is_folder_of_its_own(path) && stem(path) == Some(name);
+        if let Some(expected) =
+            expected.filter(|expected| expected.replace('-', "_") != name && !is_stem())
+        {
             let file = Path::new(path)
                 .file_name()
                 .unwrap_or_default()
@@ -65,17 +68,25 @@ pub(in crate::spec) fn is_identifier(name: &str) -> bool {
     (1..=64).contains(&name.len()) && name.bytes().all(word) && !name.as_bytes()[0].is_ascii_digit()
 }
 
+fn stem(path: &str) -> Option<&str> {
+    Path::new(path).file_stem()?.to_str()
+}
+
+/// The folder that a file at that path is in.
+fn folder(path: &str) -> Option<&str> {
+    Path::new(path).parent()?.file_name()?.to_str()
+}
+
+/// Whether a file lies in a folder of its name, which need not be the folder of its kernel.
+fn is_folder_of_its_own(path: &str) -> bool {
+    stem(path).is_some_and(|stem| folder(path) == Some(stem))
+}
+
 /// The name a spec at that path should have: `<kernel>_<stem>` in the folder of its kernel, else
-/// the
-/// stem. `None` for what is no `.yaml` file.
+/// the stem. `None` for what is no `.yaml` file.
 pub fn expected_name(path: &str, kernel: &str) -> Option<String> {
-    let path = Path::new(path);
-    let extension = path.extension()?.to_str()?;
-    let stem = path.file_stem()?.to_str()?;
-    let folder = path
-        .parent()
-        .and_then(Path::file_name)
-        .and_then(|name| name.to_str());
+    let extension = Path::new(path).extension()?.to_str()?;
+    let (stem, folder) = (stem(path)?, folder(path));
     let of_word = |word: &str| Some(word) == folder;
     let in_folder = of_word(kernel) || defaults().iter().any(|shape| of_word(&shape.kernel));
     let is_yaml = ["yaml", "yml"]

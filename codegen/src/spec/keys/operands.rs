@@ -291,20 +291,19 @@ impl Reader<'_> {
         let misfits = |rule: &TypeRule| {
             let mut paths: Vec<String> = operands
                 .iter()
-                .filter(|operand| !rule.takes(operand.is_written(), operand.dtype))
+                .filter(|operand| !rule.takes(operand.role, operand.dtype))
                 .map(|operand| format!("operands.{}.dtype", operand.name))
                 .collect();
             paths.extend((rule.accumulator != accumulator).then(|| "accumulator".to_string()));
             paths
         };
         // Of those that differ as much, the one whose factors are most alike.
-        let inputs = operands.iter().filter(|one| !one.is_written());
-        let inputs: Vec<DType> = inputs.map(|one| one.dtype).collect();
+        let factors = operands.iter().filter(|one| !one.is_written());
+        let factors: Vec<DType> = factors.map(|one| one.dtype).collect();
         let apart = |rule: &TypeRule| -> u32 {
-            let bits = inputs
-                .iter()
-                .map(|one| one.bits().abs_diff(rule.inputs.bits()));
-            bits.sum()
+            let both = factors.iter().zip(&rule.factors);
+            both.map(|(one, wanted)| one.bits().abs_diff(wanted.bits()))
+                .sum()
         };
         let Some(best) = types
             .iter()
@@ -315,16 +314,17 @@ impl Reader<'_> {
         let Some(path) = misfits(best).into_iter().next() else {
             return;
         };
-        let factors: Vec<&str> = types.iter().map(|rule| rule.inputs.text()).collect();
+        let both = types.iter().filter_map(TypeRule::both);
+        let both: Vec<&str> = both.map(|dtype| dtype.text()).collect();
         let message = format!(
             "element types are {}, accumulator {accumulator}; products are of {} in both factors, \
-             with sums and results that fit",
+             or of `e4m3` and `e5m2`, with sums and results that fit",
             list(operands),
-            all_of(&factors)
+            all_of(&both)
         );
         let mut help = format!("use {}", self.rule(best));
         let is_fast = tree.find("accumulation").is_some();
-        if matches!(best.inputs, DType::E4M3 | DType::E5M2) && !is_fast {
+        if best.is_of_float8() && !is_fast {
             help.push_str(", and accumulation: fast on arch sm_90a");
         }
         if let [only] = misfits(best).as_slice()
@@ -380,9 +380,11 @@ impl Reader<'_> {
     fn rule(&self, rule: &TypeRule) -> String {
         let outputs: Vec<&str> = rule.outputs.iter().map(|dtype| dtype.text()).collect();
         let outputs = outputs.join(" or ");
-        let part = |operand: &OperandShape| match operand.is_written() {
-            true => format!("{} {outputs}", operand.name),
-            false => format!("{} {}", operand.name, rule.inputs),
+        let [a, b] = rule.factors;
+        let part = |operand: &OperandShape| match operand.role {
+            Role::Output => format!("{} {outputs}", operand.name),
+            Role::B => format!("{} {b}", operand.name),
+            Role::A | Role::Source | Role::Extra => format!("{} {a}", operand.name),
         };
         let parts: Vec<String> = self.shape.operands.iter().map(part).collect();
         format!("{}, accumulator {}", parts.join(", "), rule.accumulator)

@@ -224,6 +224,10 @@ words! {
         /// input there, one behind it brings an output to its place. Any stride and any address do
         /// then, for the time that the copy takes.
         Workspace = word("workspace");
+        /// The same with the two axes of a product's factor exchanged: one that is contiguous along
+        /// m or n has a copy that is contiguous along k, as the tensor cores want factors of other
+        /// types than 16 bits.
+        Transposed = word("transposed");
     }
 }
 

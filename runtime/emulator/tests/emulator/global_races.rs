@@ -212,6 +212,29 @@ fn copies_of_threads_read_global_memory() {
     gives(&["race_global"], &body(""));
 }
 
+/// `cp.async` may read until its thread has waited, and whoever writes must be behind that.
+#[test]
+fn copies_of_threads_read_until_they_are_waited_for() {
+    let body = |behind: &str| {
+        format!(
+            "mov.u32 %r5, s; shl.b32 %r4, %r1, 2; add.u32 %r5, %r5, %r4;
+             cp.async.ca.shared.global [%r5], [%rd2], 4; cp.async.commit_group; {behind}"
+        )
+    };
+    let (wait, own) = ("cp.async.wait_group 0;", "st.global.u32 [%rd2], %r2;");
+    let other = "xor.b32 %r6, %r2, 1; mul.wide.u32 %rd4, %r6, 4; add.u64 %rd4, %rd4, %rd1;
+        st.global.u32 [%rd4], %r2;";
+    gives(&[], &body(&format!("{wait} {own}")));
+    gives(&["race_global"], &body(&format!("{own} {wait}")));
+    gives(&[], &body(&format!("{wait} bar.sync 0; {other}")));
+    gives(
+        &["race_global"],
+        &body(&format!("bar.sync 0; {other} {wait}")),
+    );
+    let late = "cp.async.wait_group 1; bar.sync 0;";
+    gives(&["race_global"], &body(&format!("{late} {other} {wait}")));
+}
+
 /// A flag is what one writes and the other reads: whole, and the store that is read.
 #[test]
 fn flags_are_read_as_they_were_written() {

@@ -297,9 +297,8 @@ pub(crate) fn named_strides(operand: &Operand) -> Option<String> {
     let follows = |at: usize| follows(operand, at);
     let any = (0..operand.layout.rank()).any(follows);
     any.then(|| {
-        strides_named(operand, |at| {
-            (!follows(at)).then(|| operand.layout.stride[at].text())
-        })
+        let kept = |at: usize| (!follows(at)).then(|| operand.layout.stride[at].text());
+        strides_named(operand, kept, |_| false)
     })
 }
 
@@ -314,18 +313,23 @@ fn follows(operand: &Operand, at: usize) -> bool {
 }
 
 /// The layout of an operand with the strides that `kept` has, and names for all others: `ldw` of
-/// rows, `sw` in the place of 1.
-fn strides_named<'o>(operand: &'o Operand, kept: impl Fn(usize) -> Option<&'o str>) -> String {
+/// rows, `sw` in the place of 1; none that is another's.
+fn strides_named<'o>(
+    operand: &'o Operand,
+    kept: impl Fn(usize) -> Option<&'o str>,
+    is_others: impl Fn(&str) -> bool,
+) -> String {
     let (name, rank) = (&operand.name, operand.layout.rank());
     let has_one = (0..rank).any(|at| kept(at) == Some("1"));
     let was_one = |at: usize| !has_one && operand.layout.stride[at].constant_value() == Some(1);
     let rows = |at: &usize| kept(*at).is_none() && !was_one(*at);
     let rows = (0..rank).filter(rows).count();
-    let taken: Vec<&str> = (0..rank).filter_map(&kept).collect();
+    let kept_ones: Vec<&str> = (0..rank).filter_map(&kept).collect();
+    let taken = |name: &str| kept_ones.contains(&name) || is_others(name);
     let strides = (0..rank).map(|at| match kept(at) {
         Some(stride) => stride.to_owned(),
-        None if was_one(at) && !taken.contains(&format!("s{name}").as_str()) => format!("s{name}"),
-        None if was_one(at) || rows > 1 || taken.contains(&format!("ld{name}").as_str()) => {
+        None if was_one(at) && !taken(&format!("s{name}")) => format!("s{name}"),
+        None if was_one(at) || rows > 1 || taken(&format!("ld{name}")) => {
             format!("ld{name}{at}")
         }
         None => format!("ld{name}"),
@@ -342,6 +346,9 @@ fn other_strides(operand: &Operand, given: &[i64], env: &Env) -> String {
     let rank = layout.rank();
     if given.len() != rank {
         return format!(": give {rank}, one of each axis");
+    }
+    if let Some(told) = other_than_another(operand, given, env) {
+        return told;
     }
     let is_long = |at: &usize| layout.shape[*at].eval(env) != Ok(1);
     let is_one = |at: &usize| layout.stride[*at].constant_value() == Some(1);
@@ -364,7 +371,13 @@ fn other_strides(operand: &Operand, given: &[i64], env: &Env) -> String {
             () => agrees().then(|| expr.text()),
         }
     };
-    let named = strides_named(operand, kept);
+    let is_others = |name: &str| {
+        let mut strides = layout.stride.iter().zip(given);
+        let is_it = |stride: &Expr| stride.text() == name;
+        strides
+            .any(|(stride, own)| is_it(stride) && stride.eval(env).is_ok_and(|value| value != *own))
+    };
+    let named = strides_named(operand, kept, is_others);
     match (one, own) {
         // Rows that are vectors apart are loaded by vectors, others element by element.
         (Some(_), Some(at)) if are_vectors_apart(operand, given, at) => format!(
@@ -372,7 +385,8 @@ fn other_strides(operand: &Operand, given: &[i64], env: &Env) -> String {
              whole {VECTOR_BYTES} bytes"
         ),
         (Some(_), Some(_)) => {
-            let any = strides_named(operand, |at| kept(at).filter(|stride| *stride == "0"));
+            let kept = |at: usize| kept(at).filter(|stride| *stride == "0");
+            let any = strides_named(operand, kept, is_others);
             format!(
                 ": build a kernel of a spec with any strides, `{any}`, or pad rows to whole \
                  {VECTOR_BYTES} bytes, which one with `{named}` takes"
@@ -385,6 +399,30 @@ fn other_strides(operand: &Operand, given: &[i64], env: &Env) -> String {
             ": give a copy in that order, or build a kernel of a spec with any strides, `{named}`"
         ),
     }
+}
+
+/// What to do where one stride alone is not the kernel's, and has a name whose value another
+/// operand has told.
+fn other_than_another(operand: &Operand, given: &[i64], env: &Env) -> Option<String> {
+    let layout = &operand.layout;
+    let is_long = |at: &usize| layout.shape[*at].eval(env) != Ok(1);
+    let is_other = |at: &usize| {
+        let value = layout.stride[*at].eval(env);
+        is_long(at) && value.is_ok_and(|value| value != given[*at])
+    };
+    let mut others = (0..layout.rank()).filter(is_other);
+    let (at, None) = (others.next()?, others.next()) else {
+        return None;
+    };
+    let stride = &layout.stride[at];
+    stride.single_name().filter(|_| !follows(operand, at))?;
+    let (name, value) = (stride.text(), stride.eval(env).ok()?);
+    let kept = |other: usize| (other != at).then(|| layout.stride[other].text());
+    let named = strides_named(operand, kept, |taken| taken == name);
+    Some(format!(
+        ", and {name} is {value} by another operand: give both the same, or build a kernel of a \
+         spec that names this one apart, `{named}`"
+    ))
 }
 
 /// Bytes that the widest loads and tensor maps want strides to be a multiple of.

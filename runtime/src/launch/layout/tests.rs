@@ -84,13 +84,16 @@ fn extents_as_strides() {
     ));
     let of_three = told("(m,n,k):(n * k,k,1)", &[99, 9, 1]);
     assert!(of_three.contains("`(m,n,k):(lda0,lda1,1)`"), "{of_three}");
+    // A name that another operand has as well.
     let of_names = told("(n,k):(held,1)", &[9, 1]);
     assert_eq!(
         of_names,
-        "`a` has strides (9,1); the kernel takes (n,k):(held,1): build a kernel of a spec with \
-         any strides, `(n,k):(lda,sa)`, or pad rows to whole 16 bytes, which one with \
-         `(n,k):(lda,1)` takes"
+        "`a` has strides (9,1); the kernel takes (n,k):(held,1), and held is 8 by another \
+         operand: give both the same, or build a kernel of a spec that names this one apart, \
+         `(n,k):(lda,1)`"
     );
+    let of_two = told("(n,k):(held,sa)", &[9, 1]);
+    assert!(of_two.ends_with("apart, `(n,k):(lda,sa)`"), "{of_two}");
     // Another axis is contiguous, or none is.
     let copy = "give a copy in that order, or build a kernel of a spec";
     for (text, given, spec) in [

@@ -241,6 +241,29 @@ fn a_problem_is_asked_about_as_tensors_are() {
     );
 }
 
+/// Strides that the first kernel of a function does not take may be another's, who takes them.
+#[test]
+fn strides_of_another_kernel_are_asked_about() {
+    let kernels = [
+        picky_gemm("gemm_f32@picky-1"),
+        gemm_kernel("gemm_f32@plain-2"),
+    ];
+    let bundle = bundle_of(kernels.map(|kernel| (kernel, GEMM)));
+    let problem = Problem::new(4, 5, 16).with_strides("a", [1, 5]);
+    let problem = problem.row_major("b", 17).row_major("d", 5);
+    let runtime = Runtime::new(bundle, Device::emulator());
+    let first = runtime.bundle().kernel("gemm_f32@picky-1").unwrap();
+    let request = Request::of_problem(first, &problem).unwrap();
+    let meant = [(first, &request)];
+    let told = runtime.explain("gemm", &meant);
+    assert_eq!(told.chosen.as_ref().unwrap().kernel, "gemm_f32@plain-2");
+    let text = told.to_string();
+    let refused = "refused: gemm_f32@picky-1: `a` has strides (1,5); the kernel takes";
+    assert!(text.contains(refused), "{text}");
+    let chosen = runtime.choose("gemm", &meant).unwrap();
+    assert_eq!(chosen.kernel.id, "gemm_f32@plain-2");
+}
+
 /// Of an operand without elements strides say nothing.
 #[test]
 fn an_extent_of_zero_is_told_once() {

@@ -212,7 +212,8 @@ fn reads_either_way(chooser: &mut Chooser<'_>, input: &Input<'_>) -> bool {
     let either = atom.operands.iter().any(|operand| operand.name == flag);
     if !either {
         let message = format!(
-            "operand {name}: {} reads {} contiguous along {} only: use layout {}",
+            "operand {name}: {} reads {} contiguous along {} only: use layout {}, or \
+             copy.{name}.realign transposed, which copies it first",
             atom.id,
             operand.dtype,
             operand.axis(1).mode,

@@ -48,8 +48,10 @@ impl Warp {
         let aligned_reads = self.aligned_lanes(st, Space::Global, &global, bytes, reads & lanes);
         let lanes = lanes & (aligned_reads | !reads);
         if st.race.is_some() {
-            let (order, site) = (Order::default(), self.site(reads & lanes));
-            st.watch_global(Touch::load(order), order, site, (&global, bytes), |_, _| 0);
+            for (group, lanes) in self.by_group(reads & lanes) {
+                let (touch, site) = (Touch::source(group), self.site(lanes));
+                st.watch_global(touch, Order::default(), site, (&global, bytes), |_, _| 0);
+            }
         }
         for lane in (0..32).filter(|lane| lanes >> lane & 1 == 1) {
             let reads = reads >> lane & 1 == 1;
@@ -208,14 +210,22 @@ impl Warp {
     /// Tells the race detector which groups the lanes waited for.
     fn pass_copies(&self, st: &mut State<'_>, pending: u32, mask: u32) {
         let Some(race) = &mut st.race else { return };
-        let mut rest = mask;
+        for (committed, lanes) in self.by_group(mask) {
+            race.copies_waited(committed.saturating_sub(pending), self.site(lanes));
+        }
+    }
+
+    /// Lanes with the same number of committed groups.
+    fn by_group(&self, mut rest: u32) -> Vec<(u32, u32)> {
+        let mut groups = Vec::with_capacity(1);
         while rest != 0 {
             let committed = self.committed[rest.trailing_zeros() as usize & 31];
             let same = |lane: usize| u32::from(self.committed[lane] == committed) << lane;
             let lanes = (0..32).fold(0, |all, lane| all | same(lane)) & rest;
-            race.copies_waited(committed.saturating_sub(pending), self.site(lanes));
+            groups.push((committed, lanes));
             rest &= !lanes;
         }
+        groups
     }
 
     /// Completes the copies of a lane that belong to groups before `done`.

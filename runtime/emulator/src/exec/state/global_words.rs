@@ -35,6 +35,8 @@ pub(crate) struct Way {
     pub(crate) exact: bool,
     /// Through the read-only cache, which does not see what the launch stores.
     pub(crate) constant: bool,
+    /// One more than the group of `cp.async` that reads until its thread has waited; 0 is none.
+    pub(crate) copied: u32,
 }
 
 impl Way {

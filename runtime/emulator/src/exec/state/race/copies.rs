@@ -23,15 +23,8 @@ impl Race {
         (thread, w): (u32, &Writer),
         writes: bool,
     ) -> Option<FindingId> {
-        let waits = self.copy_waits.get(thread as usize);
-        let waited = waits.and_then(|waits| {
-            let index = waits.partition_point(|(groups, _)| *groups < w.epoch);
-            waits.get(index).map(|(_, epoch)| *epoch)
-        });
-        let told = actor.clock.seen(w.agent) >= w.epoch;
-        let own = thread == actor.agent && !actor.asynchronous;
-        let seen = waited.is_some_and(|epoch| own || actor.clock.seen(thread) >= epoch);
-        if !told && !seen {
+        let waited = self.waited(thread, w.epoch);
+        if !self.behind_copies(actor, (thread, w.epoch)) {
             return Some(FindingId::AsyncNotWaited);
         }
         let fenced = waited.is_some_and(|epoch| actor.clock.fenced(false, thread) >= epoch)
@@ -43,6 +36,23 @@ impl Race {
             return Some(FindingId::MissingProxyFenceWar).filter(|_| self.strict);
         }
         Some(FindingId::MissingProxyFenceCpAsync)
+    }
+
+    /// The epoch in which a thread had waited for so many groups of its cp.async.
+    fn waited(&self, thread: u32, groups: u32) -> Option<u32> {
+        let waits = self.copy_waits.get(thread as usize)?;
+        let index = waits.partition_point(|(waited, _)| *waited < groups);
+        waits.get(index).map(|(_, epoch)| *epoch)
+    }
+
+    /// Whether so many groups of a thread's cp.async are over for an actor: it is behind the
+    /// thread's wait, or an mbarrier told of the end.
+    pub(super) fn behind_copies(&self, actor: &Actor<'_>, (thread, groups): (u32, u32)) -> bool {
+        let signal = self.signals.get(&Signal::Copies(thread));
+        let told = signal.is_some_and(|agent| actor.clock.seen(*agent) >= groups);
+        let own = thread == actor.agent && !actor.asynchronous;
+        let waited = self.waited(thread, groups);
+        told || waited.is_some_and(|epoch| own || actor.clock.seen(thread) >= epoch)
     }
 
     /// A thread waited for its cp.async up to a group.

@@ -47,6 +47,13 @@ impl Touch {
         touch
     }
 
+    /// What `cp.async` of a group reads.
+    pub(crate) fn source(group: u32) -> Touch {
+        let mut touch = Touch::load(Order::default());
+        touch.way.copied = group + 1;
+        touch
+    }
+
     /// A copy of the async proxy, which may reduce.
     pub(crate) fn copy(writes: bool, reduces: bool) -> Touch {
         let way = Way {
@@ -216,7 +223,8 @@ impl Race {
             }
         }
         for known in readers.iter().filter(|known| known.bytes & slot.bytes != 0) {
-            let Some(other) = words.who(*known).filter(|other| !mine(other, known)) else {
+            let over = |other: &&Who| other.way.copied == 0 && mine(other, known);
+            let Some(other) = words.who(*known).filter(|other| !over(other)) else {
                 continue;
             };
             if touch.writes
@@ -274,6 +282,11 @@ impl Race {
         }
         if touch.way.strong && other.way.strong {
             return None;
+        }
+        if other.way.copied != 0 {
+            let thread = other.agent + u32::from(slot.lane);
+            let group = (thread, other.way.copied);
+            return (!self.behind_copies(actor, group)).then_some(FindingId::RaceGlobal);
         }
         let reader = Reader {
             agent: other.agent,

@@ -333,6 +333,19 @@ impl Pen {
             let schedule = ["multistage", "cooperative", "pingpong"][way];
             self.draft.set("pipeline.schedule", schedule);
         }
+        if way == 1 {
+            self.alike();
+        }
+    }
+
+    /// A kernel whose warps are all alike has its tiles cut along k, or not.
+    fn alike(&mut self) {
+        let keys: [(u32, &str, &[&str]); 3] = [
+            (35, "scheduler.kind", &["stream_k", "stream_k", "single"]),
+            (20, "scheduler.raster", &RASTERS),
+            (10, "scheduler.ctas", &["1", "3", "7"]),
+        ];
+        self.some_of(&keys);
     }
 
     /// Further modes of the operands of a product, of each of them some, wherever.

@@ -13,14 +13,15 @@ use crate::ir::thread::expr::{add, int, min, mul, sub};
 use crate::ir::thread::program::{Expr, IntType, Stmt};
 use crate::ir::tile::{Op, Team};
 use crate::lower::{Lowering, bug};
+use crate::plan::data::warp_roles::Roles;
 use crate::plan::work_tiles::{Coords, Sizes, Source};
 
 impl Lowering<'_> {
     /// The loop over the CTA's work tiles, or over those of one member of a team.
     pub(super) fn for_each_work_tile(&mut self, body: &[Op]) -> Result<Vec<Stmt>> {
         match (self.kernel.work.cluster, self.kernel.work.source) {
+            (_, Source::Spans(rule)) => self.for_each_part(rule, body),
             (None, _) => self.own_tile(body),
-            (Some(_), Source::Spans(rule)) => self.for_each_part(rule, body),
             (Some(_), Source::Parts(rule)) => self.part_of_cluster(rule, body),
             (Some(_), Source::Grid | Source::Strided) => self.for_each_output_tile(body),
         }
@@ -47,7 +48,7 @@ impl Lowering<'_> {
     /// Output tiles come to clusters in turn; in a cluster each CTA has its place.
     fn for_each_output_tile(&mut self, body: &[Op]) -> Result<Vec<Stmt>> {
         let state = self.role()?.clone();
-        let [cluster, clusters] = state.cluster;
+        let [cluster, clusters] = state.standing.cluster;
         let tiles = self.tiles()?;
         let total = self.all_tiles(&tiles)?;
         let (from, step) = if self.takes_turns()? {
@@ -76,7 +77,8 @@ impl Lowering<'_> {
 
     /// Whether the role's members make work tiles in turns.
     fn takes_turns(&self) -> Result<bool> {
-        Ok(self.roles_of()?.takes_turns() && self.team == Some(Team::Consumers))
+        let roles = self.plan.roles.as_ref();
+        Ok(roles.is_some_and(Roles::takes_turns) && self.team == Some(Team::Consumers))
     }
 
     /// Names the output tile of that number, of so many along m and n, that the operations to come
@@ -84,7 +86,7 @@ impl Lowering<'_> {
     fn enter(&mut self, number: Expr, tiles: &[Expr; 2]) -> Result<()> {
         let work = &self.kernel.work;
         let place = match work.cluster {
-            Some(_) => self.role()?.place.clone(),
+            Some(_) => self.role()?.standing.place.clone(),
             None => [int(0), int(0)],
         };
         let sizes = self.sizes()?;

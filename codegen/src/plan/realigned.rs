@@ -19,6 +19,9 @@ use crate::spec::keys::model::{
 const TILE: [i64; 2] = [16, 256];
 /// The same where the copy has its axes the other way round.
 const TRANSPOSED_TILE: [i64; 2] = [32, 64];
+/// The axis of a factor that is summed along, and that of an output's columns: where none has stride
+/// 1, rows of a copy go along it.
+const SUMMED_AXIS: usize = 1;
 /// Threads of a copy's CTA. By 1.5 to 10% faster than 512 on an H100, and as fast as the driver's
 /// own copies (4096x8192 to 65536x8192, bf16).
 const THREADS: u32 = 256;
@@ -117,8 +120,8 @@ fn misfit(spec: &Spec, copied: &Copied) -> Option<String> {
         "is combined with what is there, which a copy does not bring"
     } else if is_over {
         "may lie where another operand does, which copies do not"
-    } else if operand.all_axes().count() < 2 || operand.contiguous_axis().is_none() {
-        "has no rows: of two axes one has stride 1 where it has"
+    } else if operand.all_axes().count() < 2 || operand.axes.len() < 2 {
+        "has no rows: it has one axis where rows have two"
     } else if copied.transposed && operand.is_written() {
         let way = Realign::Workspace.name();
         return Some(format!(
@@ -126,6 +129,14 @@ fn misfit(spec: &Spec, copied: &Copied) -> Option<String> {
         ));
     } else if copied.transposed && !matches!(operand.role, Factor::A | Factor::B) {
         "is no factor of the product, and its two axes lie as they are read"
+    } else if copied.transposed && operand.contiguous_axis() == Some(SUMMED_AXIS) {
+        "is contiguous along what is summed as it is"
+    } else if copied.transposed && operand.contiguous_axis().is_none() {
+        let way = Realign::Workspace.name();
+        return Some(format!(
+            "operand {name} has no axis of stride 1 to exchange: use {way}, which copies any \
+             strides into rows along what is summed"
+        ));
     } else {
         return None;
     };
@@ -162,9 +173,9 @@ impl Copied {
 
     /// The axes of the copy from the one of stride 1 outwards.
     fn outwards(&self) -> Vec<&Axis> {
-        let contiguous = self.operand.contiguous_axis();
+        let contiguous = self.operand.contiguous_axis().unwrap_or(SUMMED_AXIS);
         let inner = match self.transposed {
-            true => contiguous.map(|at| 1 - at.min(1)),
+            true => 1 - contiguous.min(1),
             false => contiguous,
         };
         outwards(&self.operand, inner)
@@ -172,8 +183,8 @@ impl Copied {
 }
 
 /// The axes of an operand from that one outwards.
-fn outwards(operand: &Operand, inner: Option<usize>) -> Vec<&Axis> {
-    let is_inner = |(at, _): &(usize, &Axis)| Some(*at) == inner;
+fn outwards(operand: &Operand, inner: usize) -> Vec<&Axis> {
+    let is_inner = |(at, _): &(usize, &Axis)| *at == inner;
     let (mut axes, rows): (Vec<_>, Vec<_>) = operand.sized_axes().enumerate().partition(is_inner);
     axes.extend(rows);
     axes.into_iter().map(|(_, axis)| axis).collect()

@@ -208,6 +208,24 @@ impl Own {
         self.busy.retain(|tile| !tiles.contains(tile));
     }
 
+    /// What copies of a pipe brought into tiles and nobody read is dropped.
+    pub fn restart(&mut self, pipe: PipeId, tiles: &[TileId]) -> Result<(), String> {
+        let groups = &self.groups[pipe.0];
+        if !groups.open.is_empty() || !groups.closed.is_empty() {
+            return Err("begins a ring anew whose copies are not done".into());
+        }
+        for (id, buffer) in &mut self.buffers {
+            if !tiles.contains(&id.0) {
+                continue;
+            }
+            if buffer.reading || buffer.filling == Filling::Written {
+                return Err("begins a ring anew and has not met the others since".into());
+            }
+            buffer.filling = Filling::Nothing;
+        }
+        Ok(())
+    }
+
     /// Threads read or write a tile in registers.
     pub fn touch(&mut self, tile: TileId) -> Result<(), String> {
         match self.busy.contains(&tile) {

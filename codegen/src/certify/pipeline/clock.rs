@@ -395,7 +395,7 @@ impl Clock<'_> {
                 }
             },
             // Places take no time; the machine has refused that teams meet.
-            Sync::Skip(..) | Sync::Meet | Sync::Follow => {}
+            Sync::Skip(..) | Sync::Restart(_) | Sync::Meet | Sync::Follow => {}
         }
     }
 

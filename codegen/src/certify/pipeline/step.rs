@@ -95,6 +95,7 @@ impl<'k> Machine<'k> {
             Sync::Release(id, lag) => self.release(at, id, lag)?,
             Sync::Skip(id, end, trips) => self.skip(at, id, end, trips),
             Sync::Drain(id) => return self.drain(at, id),
+            Sync::Restart(id) => self.restart(at, id)?,
             Sync::Meet if self.agents[at].team == Team::All => self.agents[at].own.meet(),
             Sync::Meet | Sync::Follow => return Err(foreign(&Op::Sync(sync))),
         }
@@ -195,6 +196,20 @@ impl<'k> Machine<'k> {
             }
             Full::Arrivals | Full::Flag => Err(self.strange(id, "is never empty")),
         }
+    }
+
+    /// A member's ring of copies begins anew, at the first slot.
+    fn restart(&mut self, at: usize, id: PipeId) -> Result<(), String> {
+        if self.full(id)? != Full::Group(Engine::Copies) {
+            return Err(self.strange(id, "goes on where it is"));
+        }
+        let tiles = self.kernel.pipe(id).map_or(&[][..], |pipe| &pipe.tiles);
+        let slots = u64::from(self.slots(id));
+        let agent = &mut self.agents[at];
+        let [fill, empty] = agent.places[id.0];
+        agent.places[id.0] = [fill.max(empty).next_multiple_of(slots); 2];
+        let begun = agent.own.restart(id, tiles);
+        begun.map_err(|error| format!("{agent} {error}"))
     }
 
     /// Moves a member's place in a pipe.

@@ -235,6 +235,8 @@ pub enum Sync {
     Skip(PipeId, End, Trips),
     /// Waits until every slot is empty again, every group done.
     Drain(PipeId),
+    /// Goes on with the first slot at both ends; what was filled and not read is dropped.
+    Restart(PipeId),
     /// All threads of the CTA meet.
     Meet,
     /// Waits until the kernel before in the stream has ended and its memory is there, then lets the

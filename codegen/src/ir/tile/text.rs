@@ -255,6 +255,7 @@ impl Text<'_> {
                 format!("next {}.{end}{trips}", name(pipe))
             }
             Sync::Drain(pipe) => format!("drain {}", name(pipe)),
+            Sync::Restart(pipe) => format!("restart {}", name(pipe)),
             Sync::Meet => "meet".into(),
             Sync::Follow => "follow the kernel before".into(),
         }

@@ -12,7 +12,8 @@ impl Sync {
             | Sync::Await(pipe, _)
             | Sync::Release(pipe, _)
             | Sync::Skip(pipe, ..)
-            | Sync::Drain(pipe) => Some(pipe),
+            | Sync::Drain(pipe)
+            | Sync::Restart(pipe) => Some(pipe),
             Sync::Meet | Sync::Follow => None,
         }
     }

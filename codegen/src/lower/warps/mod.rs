@@ -20,6 +20,15 @@ use crate::ir::tile::{Every, Full, Op, PipeId, Team, Trips};
 use crate::lower::{Lowering, bug};
 use crate::plan::data::warp_roles::Roles;
 
+/// Where a CTA stands among those of the grid.
+#[derive(Clone, Debug)]
+pub(super) struct Standing {
+    /// Its place in its cluster along m and n.
+    pub(super) place: [Expr; 2],
+    /// The cluster, and how many there are.
+    pub(super) cluster: [Expr; 2],
+}
+
 /// What the code of a warp-specialized kernel refers to.
 #[derive(Clone, Debug)]
 pub(super) struct RoleState {
@@ -29,10 +38,7 @@ pub(super) struct RoleState {
     warp: Expr,
     /// Lane of the warp.
     lane: Expr,
-    /// The CTA's place in its cluster along m and n.
-    pub(super) place: [Expr; 2],
-    /// The cluster, and how many there are.
-    pub(super) cluster: [Expr; 2],
+    pub(super) standing: Standing,
     /// Where the role is in the slots of each pipe that barriers guard.
     cursors: BTreeMap<PipeId, At>,
     /// Parity of the phase in which this consumer's turn comes (pingpong).
@@ -61,6 +67,17 @@ impl Lowering<'_> {
         state.ok_or_else(|| bug(self.plan, "no role has begun".to_string()))
     }
 
+    /// Where the CTA stands: alone, where warps have no roles.
+    pub(super) fn standing(&mut self) -> Standing {
+        match &self.role_state {
+            Some(state) => state.standing.clone(),
+            None => Standing {
+                place: [int(0), int(0)],
+                cluster: [self.builder.cta(), Expr::Special(Special::NctaidX)],
+            },
+        }
+    }
+
     /// What every role needs to know; the first thing the kernel computes.
     pub(super) fn begin_roles(&mut self) -> Result<()> {
         let [along_m, along_n] = self.kernel.work.cluster().0.map(i64::from);
@@ -87,8 +104,7 @@ impl Lowering<'_> {
             warpgroup,
             warp,
             lane,
-            place,
-            cluster,
+            standing: Standing { place, cluster },
             cursors: BTreeMap::new(),
             turn: None,
             trip: int(0),

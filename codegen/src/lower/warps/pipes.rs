@@ -22,6 +22,7 @@ impl<'p> Lowering<'p> {
             Sync::Release(pipe, lag) => self.release(pipe, lag),
             Sync::Skip(pipe, end, trips) => self.skip(pipe, end, trips),
             Sync::Drain(pipe) => self.drain(pipe),
+            Sync::Restart(pipe) => self.restart(pipe),
             Sync::Meet => self.sync((Act::Meet, Scope::Cta), []),
             Sync::Follow => self.follow(),
         }
@@ -141,6 +142,19 @@ impl<'p> Lowering<'p> {
                 Ok(vec![self.next_buffer(self.state.read)])
             }
             (Full::Group(_) | Full::Arrivals | Full::Flag, ..) => self.strange(pipe, "places"),
+        }
+    }
+
+    fn restart(&mut self, id: PipeId) -> Result<Vec<Stmt>> {
+        let pipe = self.pipe(id)?;
+        match pipe.full {
+            Full::Group(Engine::Copies) => {
+                let places = [self.state.write, self.state.read];
+                Ok(places.map(|at| Stmt::Assign(at, int(0))).to_vec())
+            }
+            Full::Bytes(_) | Full::Arrivals | Full::Flag | Full::Group(_) => {
+                self.strange(pipe, "places to begin anew at")
+            }
         }
     }
 

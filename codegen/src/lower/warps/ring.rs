@@ -163,7 +163,7 @@ impl Lowering<'_> {
     /// itself among them, then the others of its row.
     fn neighbour(&mut self, lane: Expr) -> Result<Expr> {
         let [along_m, along_n] = self.kernel.work.cluster().0.map(i64::from);
-        let [place_m, place_n] = self.role()?.place.clone();
+        let [place_m, place_n] = self.role()?.standing.place.clone();
         let in_front = self.ranks_in_front();
         let column = add(lane.clone(), mul(place_n.clone(), int(along_m)));
         let column = add(in_front.clone(), column);

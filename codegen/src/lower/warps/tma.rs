@@ -64,7 +64,7 @@ impl Lowering<'_> {
         let pipe = pipe.ok_or_else(|| bug(plan, "boxes fill slots of no pipe".to_string()))?;
         let shared = copy.shared_along.unwrap_or_default();
         let state = self.role()?.clone();
-        let part = state.place[shared].clone();
+        let part = state.standing.place[shared].clone();
         let starts = self.starts(from)?;
         let slot = self.slot_offset(pipe)?;
         let source = match copy.packed {
@@ -118,7 +118,7 @@ impl Lowering<'_> {
     /// A bit for each CTA of the cluster along that mode from this one.
     fn sharers(&self, along: usize) -> Result<Expr> {
         let [along_m, along_n] = self.kernel.work.cluster().0.map(i64::from);
-        let [place_m, place_n] = self.role()?.place.clone();
+        let [place_m, place_n] = self.role()?.standing.place.clone();
         let in_front = self.ranks_in_front();
         Ok(if along == 1 {
             let row: i64 = (0..along_n).map(|n| 1 << (n * along_m)).sum();
@@ -274,9 +274,11 @@ impl Lowering<'_> {
 
     /// Which part of the tile this consumer has.
     pub(in crate::lower) fn part(&self) -> Result<Expr> {
-        Ok(match self.roles_of()?.schedule {
-            KernelSchedule::Pingpong => int(0),
-            _ => self.role()?.warpgroup.clone(),
+        Ok(match &self.plan.roles {
+            Some(roles) if roles.schedule != KernelSchedule::Pingpong => {
+                self.role()?.warpgroup.clone()
+            }
+            _ => int(0),
         })
     }
 

@@ -38,7 +38,7 @@ impl Lowering<'_> {
         let steps = self.k_tiles()?;
         let group = match self.kernel.work.cluster().size() {
             1 => Expr::Special(Special::CtaidX),
-            _ => self.role()?.cluster[0].clone(),
+            _ => self.role()?.standing.cluster[0].clone(),
         };
         let part = rule.part(group, steps, &mut self.builder);
         let (all, tile) = (part.all.clone(), part.tile.clone());
@@ -205,7 +205,7 @@ impl Lowering<'_> {
 
     /// Where a thread's first vector is in shared memory.
     fn own_vectors(&mut self) -> Result<Expr> {
-        let threads = self.adding_threads()?;
+        let threads = self.adding_threads();
         let thread = rem(Expr::Special(Special::TidX), int(threads));
         let at = i64::from(self.lies(Holds::Partials)?.at);
         let own = add(mul(thread, int(VECTOR_BYTES)), int(at));

@@ -8,7 +8,7 @@ use crate::arch::WARPGROUP;
 use crate::atoms::model::Space;
 use crate::atoms::sync::{Act, Scope};
 use crate::error::Result;
-use crate::ir::thread::expr::{add, int, long, mul, rem, widen};
+use crate::ir::thread::expr::{add, eq, int, long, mul, rem, widen};
 use crate::ir::thread::program::{Address, Arg, Expr, IntType, Reg, Special, Stmt};
 use crate::ir::tile::{Op, TileId};
 use crate::lower::{Lowering, bug};
@@ -32,7 +32,7 @@ impl Lowering<'_> {
             out.extend(self.give_to_cluster(acc)?);
             return Ok(out);
         }
-        let [cta, _] = self.role()?.cluster.clone();
+        let [cta, _] = self.standing().cluster;
         let mut out = Vec::new();
         for (number, registers) in self.buffer(acc, 0)?.chunks(VECTOR).enumerate() {
             let mut place = self.vector(cta.clone())?;
@@ -52,7 +52,7 @@ impl Lowering<'_> {
         if self.kernel.work.parts().is_some() {
             return Ok(Vec::new());
         }
-        let [cta, _] = self.role()?.cluster.clone();
+        let [cta, _] = self.standing().cluster;
         self.turn_flag(Act::RaiseFlag, cta)
     }
 
@@ -71,14 +71,30 @@ impl Lowering<'_> {
 
     /// One thread turns the flag, behind what all threads of the warpgroup have done.
     fn turn_flag(&mut self, act: Act, cta: Expr) -> Result<Vec<Stmt>> {
-        let mut out = self.warpgroup_meets()?;
+        let mut out = self.adding_meet()?;
         let flag = [("flag", Arg::Address(self.flag(cta)?))];
         out.push(Stmt::If {
-            cond: self.first_of_warpgroup()?,
+            cond: self.first_adding()?,
             then: self.sync((act, Scope::Gpu, Space::Gmem), flag)?,
             otherwise: Vec::new(),
         });
         Ok(out)
+    }
+
+    /// The threads that share a flag meet: a warpgroup, or the CTA where warps are all alike.
+    fn adding_meet(&self) -> Result<Vec<Stmt>> {
+        match self.plan.roles {
+            Some(_) => self.warpgroup_meets(),
+            None => self.sync((Act::Meet, Scope::Cta), []),
+        }
+    }
+
+    /// Whether a thread is the first of those.
+    fn first_adding(&mut self) -> Result<Expr> {
+        match self.plan.roles {
+            Some(_) => self.first_of_warpgroup(),
+            None => Ok(eq(Expr::Special(Special::TidX), int(0))),
+        }
     }
 
     /// The body for each part that continues the tile, in the order of k.
@@ -87,7 +103,7 @@ impl Lowering<'_> {
             return self.for_each_of_cluster(body);
         }
         let part = self.this_part()?.clone();
-        let [_, ctas] = self.role()?.cluster.clone();
+        let [_, ctas] = self.standing().cluster;
         let scope = self.builder.begin_scope();
         let per_tile = self.k_tiles()?;
         let [from, past] = part.continued_by(per_tile, &mut self.builder);
@@ -150,7 +166,10 @@ impl Lowering<'_> {
     /// Values to be loaded at a time, into registers next to the accumulators: a power of two of
     /// vectors.
     fn at_a_time(&self, accumulators: usize) -> Result<usize> {
-        let [_, registers] = self.roles_of()?.registers;
+        let registers = match &self.plan.roles {
+            Some(roles) => roles.registers[1],
+            None => self.plan.registers_of_a_thread(),
+        };
         let free = (registers as usize).saturating_sub(accumulators + OTHER_REGISTERS);
         let fits = |count: &usize| *count <= free && accumulators.is_multiple_of(*count);
         Ok([64, 32, 16, 8].into_iter().find(fits).unwrap_or(VECTOR))
@@ -158,19 +177,19 @@ impl Lowering<'_> {
 
     /// Where the vector of that number is, behind the thread's first.
     pub(super) fn vector_at(&self, number: usize) -> Result<i64> {
-        Ok(number as i64 * self.adding_threads()? * VECTOR_BYTES)
+        Ok(number as i64 * self.adding_threads() * VECTOR_BYTES)
     }
 
     /// Threads that hold the sums of a tile.
-    pub(super) fn adding_threads(&self) -> Result<i64> {
-        Ok(i64::from(
-            self.roles_of()?.consumers_of_a_tile() * WARPGROUP,
-        ))
+    pub(super) fn adding_threads(&self) -> i64 {
+        let roles = self.plan.roles.as_ref();
+        let of_roles = roles.map(|roles| roles.consumers_of_a_tile() * WARPGROUP);
+        i64::from(of_roles.unwrap_or(self.plan.threads))
     }
 
     /// Where a thread's first vector is in the CTA's place.
     fn vector(&mut self, cta: Expr) -> Result<Address> {
-        let threads = self.adding_threads()?;
+        let threads = self.adding_threads();
         let thread = rem(Expr::Special(Special::TidX), int(threads));
         let bytes = self.kernel.work.partial_bytes();
         let bytes = bytes.ok_or_else(|| bug(self.plan, "tiles are not cut".to_string()))?;

@@ -2,10 +2,12 @@
 //! tiles.
 
 use crate::error::Result;
-use crate::ir::thread::expr::{div, int, lt, rem};
+use crate::ir::thread::expr::{div, int, lt, min, mul, rem, sub, widen};
 use crate::ir::thread::program::{Expr, IntType, Stmt};
 use crate::ir::tile::{Op, PipeId};
+use crate::lower::threads::address::State;
 use crate::lower::{Lowering, bug};
+use crate::plan::work_tiles::SUMMED;
 use crate::plan::work_tiles::spans::{Assignment, Part, SpanRule};
 
 impl Lowering<'_> {
@@ -27,7 +29,8 @@ impl Lowering<'_> {
         let tile = part.tile.clone();
         self.part = Some(part);
         self.enter(tile, &tiles)?;
-        let statements = self.ops(body)?;
+        let mut statements = self.begin_along_k()?;
+        statements.extend(self.ops(body)?);
         self.part = None;
         let mut body = self.builder.end_scope(scope);
         body.extend(statements);
@@ -40,9 +43,29 @@ impl Lowering<'_> {
         }])
     }
 
+    /// Where the part begins along k, and what is left of it there, in kernels that reckon addresses:
+    /// what follows a part is another CTA's to load.
+    fn begin_along_k(&mut self) -> Result<Vec<Stmt>> {
+        if self.plan.roles.is_some() {
+            return Ok(Vec::new());
+        }
+        let (from, step) = (self.this_part()?.from.clone(), self.tile_k()?);
+        let start = self.builder.hoist("k_begin", mul(from, int(step)));
+        let left = sub(self.extent(SUMMED)?, start.clone());
+        let own = mul(self.this_part()?.trips.clone(), int(step));
+        let left = min(own, left);
+        let State {
+            k_start, k_left, ..
+        } = self.state;
+        Ok(vec![
+            Stmt::Assign(k_start, widen(start)),
+            Stmt::Assign(k_left, left),
+        ])
+    }
+
     /// What this CTA has to do.
     fn assignment(&mut self, rule: SpanRule) -> Result<Assignment<Expr>> {
-        let cluster = self.role()?.cluster.clone();
+        let cluster = self.standing().cluster;
         let tiles = self.tiles()?;
         let per_tile = self.k_tiles()?;
         let total = self.all_tiles(&tiles)?;
@@ -51,7 +74,7 @@ impl Lowering<'_> {
 
     /// The CTA's work tile of that number.
     fn part_of(&mut self, of: &Assignment<Expr>, number: Expr) -> Result<Part<Expr>> {
-        let cluster = self.role()?.cluster.clone();
+        let cluster = self.standing().cluster;
         let per_tile = self.k_tiles()?;
         Ok(of.part(number, cluster, per_tile, &mut self.builder))
     }

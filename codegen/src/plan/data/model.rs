@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tilewright_bundle::Expr;
 use tilewright_layout::TiledMma;
 
-use crate::arch::Arch;
+use crate::arch::{Arch, MAX_REGISTERS_PER_THREAD, REGISTERS_PER_SM};
 use crate::atoms::model::Atom;
 use crate::atoms::sync::SyncFacts;
 use crate::dtype::DType;
@@ -126,6 +126,13 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Registers that a thread may have, where all threads have as many.
+    pub fn registers_of_a_thread(&self) -> u32 {
+        let ctas = self.min_ctas_per_sm.unwrap_or(1).max(1);
+        let threads = self.cta_threads().max(1).saturating_mul(ctas);
+        (REGISTERS_PER_SM / threads).min(MAX_REGISTERS_PER_THREAD)
+    }
+
     /// Threads of a CTA.
     pub fn cta_threads(&self) -> u32 {
         let alike = self.threads / self.work.shared_by.max(1);

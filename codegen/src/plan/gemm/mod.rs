@@ -29,8 +29,8 @@ use crate::plan::smem::arena;
 use crate::plan::smem::swizzle_search::placed_bytes;
 use crate::plan::supported::main_loops::{self, MainLoop};
 use crate::plan::undecided::undecided;
-use crate::plan::work_tiles::SUMMED;
-use crate::spec::keys::model::{Auto, CopyPath, KernelSchedule, Operand, Point, Role, Spec};
+use crate::plan::work_tiles::{SUMMED, Source, Work};
+use crate::spec::keys::model::{Auto, CopyPath, KernelSchedule, Operand, Point, Role, SchedulerKind, Spec};
 
 /// Plans the point. What a violation leaves open is not decided, so that everything else that can
 /// be known is reported with it; `None` when nothing can.
@@ -70,6 +70,10 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
         MainLoop::Synchronous
     };
     main_loops::check(spec, chooser, way);
+    if multistage {
+        plan.work = cut_along_k(spec, plan.work);
+        warp_specialized::check_partials(spec, chooser, &plan.work);
+    }
     plan.stages = stages(spec, chooser, [a, b], multistage);
     let tiles = tiled_threads(spec, chooser, &mut plan, [a, b], multistage)?;
     if tiles {
@@ -99,6 +103,22 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
     }
     check_smem(chooser, &plan);
     Ok(Some(plan))
+}
+
+/// The work of a kernel whose warps are all alike, whose tiles may be cut along k.
+fn cut_along_k(spec: &Spec, alone: Work) -> Work {
+    let scheduler = &spec.schedule.scheduler;
+    match (&scheduler.kind, &scheduler.ctas) {
+        (Auto::Given(kind @ SchedulerKind::StreamK), ctas) => Work {
+            source: Source::of(*kind),
+            ctas: match ctas {
+                Auto::Given(ctas) => Some(*ctas),
+                Auto::Auto => None,
+            },
+            ..alone
+        },
+        _ => alone,
+    }
 }
 
 /// A step of the main loop makes a whole part of a sum, where this has parts.

@@ -10,7 +10,7 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::plan::data::model::MmaPlan;
 use crate::plan::instructions::choose::Chooser;
-use crate::spec::keys::model::{Auto, Operand, Spec, Stride};
+use crate::spec::keys::model::{Auto, Operand, Realign, Spec, Stride};
 
 /// The atom, and the widening of stored elements to its types where they are narrower. `None` when
 /// there is none, which is then among the violations.
@@ -90,21 +90,13 @@ fn no_mma(spec: &Spec, chooser: &Chooser<'_>, both: [&Operand; 2], multistage: b
 fn other_types(spec: &Spec, chooser: &Chooser<'_>, both: [&Operand; 2]) -> String {
     let types = [spec.problem.accumulator, both[0].dtype, both[1].dtype];
     let along_k = chooser.mma(types).is_some() || !chooser.smem_widths(types).is_empty();
-    let across = both.iter().filter(|one| *one.stride(1) != Stride::Const(1));
-    let copies: Vec<String> = across
-        .map(|one| format!("copy.{}.realign transposed", one.name))
-        .collect();
-    let layouts = match !copies.is_empty() && along_k {
-        true => format!(
-            "layouts contiguous along k, as copies have them ({}), or ",
-            copies.join(", ")
-        ),
-        false => String::new(),
-    };
+    if !is_along_k(both) && along_k {
+        return along_k_first(both);
+    }
     // Who has named a schedule whose MMAs read registers has no others there.
     let given = matches!(spec.schedule.pipeline.schedule, Auto::Given(_));
     if given && !chooser.smem_widths(types).is_empty() {
-        return format!("{layouts}pipeline.schedule cooperative, or leave it out");
+        return "pipeline.schedule cooperative, or leave it out".to_owned();
     }
     let mut pairs = chooser.mma_types(spec.problem.accumulator, [false; 2]);
     for pair in chooser.mma_types(spec.problem.accumulator, [true; 2]) {
@@ -114,8 +106,28 @@ fn other_types(spec: &Spec, chooser: &Chooser<'_>, both: [&Operand; 2]) -> Strin
     }
     pairs.retain(|pair| *pair != [both[0].dtype, both[1].dtype]);
     match pairs.is_empty() {
-        true => format!("{layouts}other types"),
-        false => format!("{layouts}types that there is one of: {}", listed(&pairs)),
+        true => "other types".to_owned(),
+        false => format!("types that there is one of: {}", listed(&pairs)),
+    }
+}
+
+/// How factors become contiguous along k that are not.
+fn along_k_first(both: [&Operand; 2]) -> String {
+    let across = both.into_iter().filter(|one| *one.stride(1) != Stride::Const(1));
+    let way = |one: &Operand| match one.contiguous_axis() {
+        Some(_) => Realign::Transposed.name(),
+        None => Realign::Workspace.name(),
+    };
+    let copies: Vec<String> = across
+        .filter(|one| one.plane.is_none() && !one.packed)
+        .map(|one| format!("copy.{}.realign {}", one.name, way(one)))
+        .collect();
+    match copies.is_empty() {
+        true => "layouts contiguous along k".to_owned(),
+        false => format!(
+            "layouts contiguous along k, or {}, which copies them so",
+            copies.join(" and ")
+        ),
     }
 }
 

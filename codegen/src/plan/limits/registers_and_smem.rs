@@ -1,7 +1,7 @@
 //! Limits a plan must keep, each reported with both numbers and the way out.
 
 use crate::arch::{
-    MAX_REGISTERS_PER_THREAD, MAX_THREADS_PER_CTA, REGISTER_BITS, REGISTERS_PER_SM, WARP,
+    MAX_THREADS_PER_CTA, REGISTER_BITS, WARP,
 };
 use crate::dtype::DType;
 use crate::error::Result;
@@ -141,9 +141,7 @@ pub(in crate::plan) fn check_residency(chooser: &mut Chooser<'_>, plan: &Plan) {
 
 /// Registers that a thread may have, where so many CTAs of such threads share an SM.
 fn available_registers(plan: &Plan) -> i64 {
-    let ctas = i64::from(plan.min_ctas_per_sm.unwrap_or(1).max(1));
-    let threads = i64::from(plan.cta_threads().max(1)) * ctas;
-    (i64::from(REGISTERS_PER_SM) / threads).min(i64::from(MAX_REGISTERS_PER_THREAD))
+    i64::from(plan.registers_of_a_thread())
 }
 
 /// Keys that are written and keep a thread from more registers, or from fewer sums, as the first

@@ -43,6 +43,8 @@ struct Row {
     unread: &'static [MainLoop],
     /// Only where that key has that value.
     when: Option<(&'static str, &'static str)>,
+    /// Not where that key has that value.
+    unless: Option<(&'static str, &'static str)>,
     /// Values that say what those ways do anyway.
     but: &'static [&'static str],
     /// What the key is for.
@@ -53,6 +55,8 @@ struct Row {
 
 const ROWWISE: &[MainLoop] = &[MainLoop::Mapped, MainLoop::Folded];
 const UNFOLDED: &[MainLoop] = &[MainLoop::Mapped];
+const SYNCHRONOUS: &[MainLoop] = &[MainLoop::Synchronous];
+const MULTISTAGE: &[MainLoop] = &[MainLoop::Multistage];
 const ALIKE: &[MainLoop] = &[MainLoop::Synchronous, MainLoop::Multistage];
 const SPECIALIZED: &[MainLoop] = &[MainLoop::Specialized];
 const PAST_SMEM: &[MainLoop] = &[
@@ -76,6 +80,7 @@ const fn row(key: &'static str, unread: &'static [MainLoop], why: [&'static str;
         key,
         unread,
         when: None,
+        unless: None,
         but: &[],
         purpose,
         way_out,
@@ -94,16 +99,34 @@ impl Row {
         }
     }
 
+    const fn unless(self, key: &'static str, value: &'static str) -> Row {
+        Row {
+            unless: Some((key, value)),
+            ..self
+        }
+    }
+
     fn refuses(&self, way: MainLoop, said: &[(String, String)], value: &str) -> bool {
         let has = |(key, value): (&str, &str)| said.iter().any(|(k, v)| k == key && v == value);
-        self.unread.contains(&way) && !self.but.contains(&value) && self.when.is_none_or(has)
+        let read = self.but.contains(&value) || self.unless.is_some_and(has);
+        self.unread.contains(&way) && !read && self.when.is_none_or(has)
     }
 }
 
 static ROWS: &[Row] = &[
     row("cluster", ALIKE, [ROLES, TAKE_ROLES]),
-    row("scheduler.kind", ALIKE, [ROLES, TAKE_ROLES]).but(&["single"]),
-    row("scheduler.ctas", ALIKE, [ROLES, TAKE_ROLES]),
+    row("scheduler.kind", SYNCHRONOUS, [ROLES, TAKE_ROLES]).but(&["single"]),
+    row("scheduler.kind", MULTISTAGE, [ROLES, TAKE_ROLES]).but(&["single", "stream_k"]),
+    row("scheduler.ctas", SYNCHRONOUS, [ROLES, TAKE_ROLES]),
+    row(
+        "scheduler.ctas",
+        MULTISTAGE,
+        [
+            "grids whose CTAs make several tiles",
+            "use scheduler.kind stream_k",
+        ],
+    )
+    .unless("scheduler.kind", "stream_k"),
     row("scheduler.launch", ALIKE, [ROLES, TAKE_ROLES]).but(&["plain"]),
     row("pipeline.in_flight", ALIKE, [ROLES, TAKE_ROLES]),
     row("pipeline.producer_registers", ALIKE, [ROLES, TAKE_ROLES]),
@@ -130,12 +153,12 @@ static ROWS: &[Row] = &[
     row("copy.{b}.g2r", SPECIALIZED, [ELEMENTS, TAKE_ALIKE]),
     row(
         "copy.{a}.g2r",
-        &[MainLoop::Multistage],
+        MULTISTAGE,
         [ELEMENTS, "take copy.{b}.g2s away"],
     ),
     row(
         "copy.{b}.g2r",
-        &[MainLoop::Multistage],
+        MULTISTAGE,
         [ELEMENTS, "take copy.{a}.g2s away"],
     ),
     row(
@@ -170,7 +193,7 @@ pub(in crate::plan) fn of_roles(said: &[(String, String)]) -> impl Iterator<Item
     let is_read = |(key, value): &&(String, String)| {
         let mut rows = ROWS
             .iter()
-            .filter(|row| row.key == key && row.unread == ALIKE);
+            .filter(|row| row.key == key && row.way_out == TAKE_ROLES);
         rows.any(|row| row.refuses(MainLoop::Multistage, said, value))
     };
     said.iter().filter(is_read).map(|(key, _)| key.as_str())

@@ -113,11 +113,12 @@ const fn product(factors: [DType; 2], accumulator: DType, outputs: &'static [DTy
 
 /// Element types that are multiplied.
 const PRODUCTS: &[TypeRule] = {
-    use DType::{BF16, E4M3, E5M2, F16, F32, S8, S32, TF32, U8};
+    use DType::{BF16, E4M3, E5M2, F16, F32, F64, S8, S32, TF32, U8};
     &[
         product([F16; 2], F32, &[F16, F32]),
         product([BF16; 2], F32, &[BF16, F32]),
         product([F32; 2], F32, &[F32]),
+        product([F64; 2], F64, &[F64]),
         product([TF32; 2], F32, &[F32]),
         product([E4M3; 2], F32, &[F16, BF16, F32]),
         product([E5M2; 2], F32, &[F16, BF16, F32]),

@@ -205,7 +205,7 @@ impl Reader<'_> {
                 describe(field.node)
             );
             let help = if plain {
-                "write a decimal number"
+                "write digits alone"
             } else {
                 "delete the quotes around a number"
             };

@@ -206,7 +206,7 @@ words! {
 
 words! {
     /// Which factor of a product is which of the MMA.
-    MmaOperands: "operands", "order of factors" {
+    MmaOperands: "operands", "order" {
         /// The one that has the output's rows is A: the MMA's rows go along m.
         AsWritten = word("ab");
         /// The one that has the output's columns is (swap AB): the MMA's rows, of which there are

@@ -45,6 +45,7 @@ pub(super) fn sizes(
     device: &DeviceInfo,
     refusals: &mut Vec<Refusal>,
 ) -> ([u32; 3], u32) {
+    let known = refusals.len();
     let mut value = |key: &str, expr: &Expr, least: i64, most: i64| {
         let what = || kernel.launch_place(at) + key;
         value(what, (expr, env), [least, most], refusals)
@@ -58,7 +59,12 @@ pub(super) fn sizes(
     let statics = i64::from(kernel.resources.static_smem_bytes);
     let smem_most = (i64::from(device.max_smem_bytes) - statics).max(0);
     let smem = value("dynamic_smem_bytes", &abi.dynamic_smem_bytes, 0, smem_most);
+    // A grid that is refused has no size of which clusters could be told.
+    let is_told = refusals.len() > known;
     for (at, (count, cluster)) in grid.iter().zip(abi.cluster.unwrap_or([1; 3])).enumerate() {
+        if is_told {
+            break;
+        }
         if cluster == 0 || count % i64::from(cluster) != 0 {
             refusals.push(Refusal::Abi {
                 problem: format!("grid {count} along {at} is no multiple of cluster {cluster}"),

@@ -12,6 +12,9 @@ use crate::device;
 use crate::quantity::{counted as so_many, decimal};
 use crate::terminal::Table;
 
+/// The layout of what has no order of factors, in records.
+const ROWS: &str = "row";
+
 /// What `tune --json` prints.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Summary {
@@ -115,9 +118,10 @@ impl Summary {
                     && record.content_hash == choice.content_hash.as_str()
                     && problem.is_at(extent)
                     && (problem.strides.iter()).all(|(name, own)| strides(name) == Some(own))
-                    && extent
-                        .letters
-                        .is_none_or(|letters| letters.text() == record.row.layout)
+                    && extent.letters.is_none_or(|letters| {
+                        // Rows of products that do more than multiply have no letters.
+                        [letters.text(), ROWS].contains(&record.row.layout.as_str())
+                    })
             };
             let Some(record) = records.iter().rev().find(is_it) else {
                 continue;

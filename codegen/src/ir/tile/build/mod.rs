@@ -18,6 +18,7 @@ use crate::plan::data::model::Plan;
 use crate::plan::data::values::Staged;
 use crate::spec::keys::model::LaunchKind;
 use main_loops::{multistage, synchronous, warp_specialized};
+use product::Product;
 use tiles::Tiles;
 
 /// What a team does with a work tile.
@@ -100,6 +101,37 @@ fn ring(tiles: &mut Tiles<'_>, held: impl IntoIterator<Item = View>) -> PipeId {
         every: Every::Trip,
         across: Across::Cta,
     })
+}
+
+/// The partial sums of a team on their way to who began their tile, where tiles are cut along k.
+fn partials(tiles: &mut Tiles<'_>, team: Team) -> Option<PipeId> {
+    let cuts = tiles.plan().work.cuts_tiles();
+    cuts.then(|| {
+        tiles.pipe(Pipe {
+            name: "partials",
+            slots: 1,
+            tiles: Vec::new(),
+            fill: team,
+            empty: team,
+            full: Full::Flag,
+            every: Every::Trip,
+            across: Across::Grid,
+        })
+    })
+}
+
+/// Who continues an output tile hands its sums on to who began it, which adds and stores them.
+fn hand_on(product: &Product<'_>, plan: &Plan, partials: PipeId, stores: Vec<Op>) -> Result<Op> {
+    let acc = product.total();
+    let acc = acc.ok_or_else(|| bug(plan, "parts of no sums"))?;
+    let give = vec![Op::StorePartial(acc, partials), sync(Sync::Commit(partials))];
+    let fix_up = Op::ForEachPartial(vec![
+        sync(Sync::Await(partials, 0)),
+        Op::AddPartial(acc, partials),
+        sync(Sync::Release(partials, 0)),
+    ]);
+    let begins = [fix_up].into_iter().chain(stores);
+    Ok(Op::IfContinues(give, begins.collect()))
 }
 
 fn sync(sync: Sync) -> Op {

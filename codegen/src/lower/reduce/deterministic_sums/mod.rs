@@ -199,7 +199,7 @@ impl<'p> Lowering<'p> {
         let mut terms = long(i64::from(plan.zero_bytes()));
         let partials = plan.work.spans().and_then(|_| plan.work.partial_bytes());
         if let Some(bytes) = partials {
-            let [_, ctas] = self.role()?.cluster.clone();
+            let [_, ctas] = self.standing().cluster;
             terms = add(terms, mul(widen(ctas), long(bytes)));
         }
         let mut counters = i64::from(plan.work.flag_bytes());

@@ -207,12 +207,16 @@ fn check_parts(spec: &Spec, chooser: &mut Chooser<'_>, work: &Work) {
 }
 
 /// What sums that are handed on demand.
-fn check_partials(spec: &Spec, chooser: &mut Chooser<'_>, work: &Work) {
+pub(super) fn check_partials(spec: &Spec, chooser: &mut Chooser<'_>, work: &Work) {
     check_parts(spec, chooser, work);
+    let whole = match work.cluster {
+        Some(_) => SchedulerKind::Persistent.name(),
+        None => SchedulerKind::Single.name(),
+    };
     if work.cuts_tiles() && spec.problem.accumulator != DType::F32 {
         let (key, way_out) = match work.parts() {
-            Some(_) => ("cluster", "cluster (1,1,1)"),
-            None => ("scheduler.kind stream_k", "kind persistent"),
+            Some(_) => ("cluster", "cluster (1,1,1)".to_owned()),
+            None => ("scheduler.kind stream_k", format!("kind {whole}")),
         };
         let message = format!(
             "{key} adds partial sums of f32, accumulator is {}: use {way_out}",
@@ -235,7 +239,7 @@ fn check_partials(spec: &Spec, chooser: &mut Chooser<'_>, work: &Work) {
     if let Raster::Hilbert(side @ (2 | 4)) = work.raster {
         let message = format!(
             "scheduler.raster hilbert_{side} is not shown to stay inside where scheduler.kind \
-             stream_k cuts tiles: use hilbert_8, or kind persistent"
+             stream_k cuts tiles: use hilbert_8, or kind {whole}"
         );
         chooser.violate("stream-k", message);
     }

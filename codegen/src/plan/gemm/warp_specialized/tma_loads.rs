@@ -211,9 +211,12 @@ fn reads_either_way(chooser: &mut Chooser<'_>, input: &Input<'_>) -> bool {
     };
     let either = atom.operands.iter().any(|operand| operand.name == flag);
     if !either {
+        let copied = match operand.plane.is_none() && !operand.packed {
+            true => format!(", or copy.{name}.realign transposed, which copies it first"),
+            false => String::new(),
+        };
         let message = format!(
-            "operand {name}: {} reads {} contiguous along {} only: use layout {}, or \
-             copy.{name}.realign transposed, which copies it first",
+            "operand {name}: {} reads {} contiguous along {} only: use layout {}{copied}",
             atom.id,
             operand.dtype,
             operand.axis(1).mode,

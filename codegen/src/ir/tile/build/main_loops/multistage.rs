@@ -1,12 +1,13 @@
 //! A multistage product keeps `stages - 1` tiles along k in flight and reads the fragments of the
 //! next k-block from shared memory while the current one is multiplied. The buffer filled in a trip
-//! is the one all threads finished reading before the barrier of the trip before.
+//! is the one all threads finished reading before the barrier of the trip before. Where tiles are
+//! cut along k a CTA makes one part after another, each with the ring as it was at first.
 
 use crate::error::Result;
 use crate::ir::tile::build::product::{Factor, Product};
 use crate::ir::tile::build::tiles::Tiles;
-use crate::ir::tile::build::{WorkTile, epilogue, ring, sync};
-use crate::ir::tile::{Bounds, End, Op, PipeId, Slice, Stage, Sync, Trips, View, WHOLE};
+use crate::ir::tile::build::{WorkTile, epilogue, hand_on, partials, ring, sync};
+use crate::ir::tile::{Bounds, End, Op, PipeId, Slice, Stage, Sync, Team, Trips, View, WHOLE};
 use crate::plan::data::moves::Hop;
 
 /// What a CTA does with a work tile.
@@ -19,8 +20,12 @@ pub(in crate::ir::tile::build) fn work_tile(
         .map(|factor| factor.slot(Stage::Fixed(0), None))
         .collect();
     let ring = ring(tiles, held);
+    let partials = partials(tiles, Team::All);
     let stages = tiles.plan().stages;
     let mut begins = Vec::new();
+    if partials.is_some() {
+        begins.extend([Sync::Meet, Sync::Restart(ring)].map(Op::Sync));
+    }
     for stage in 0..stages - 1 {
         let place = (Stage::Fixed(stage), WHOLE);
         begins.extend(load_tile(tiles, product, ring, place)?);
@@ -28,11 +33,17 @@ pub(in crate::ir::tile::build) fn work_tile(
     begins.extend(product.clear());
     begins.extend([Sync::Await(ring, stages - 2), Sync::Meet].map(Op::Sync));
     begins.extend(load_fragments(tiles, product, 0, 0)?);
+    let mut stores = epilogue::results(tiles, product)?;
+    // A section begins with the CTA's number, and a part is one of several that it has.
+    stores.retain(|op| partials.is_none() || *op != Op::Section);
     Ok(WorkTile {
         begins,
         trip: Some(trip(tiles, product, ring)?),
         ends: vec![sync(Sync::Drain(ring))],
-        results: epilogue::results(tiles, product)?,
+        results: match partials {
+            Some(partials) => vec![hand_on(product, tiles.plan(), partials, stores)?],
+            None => stores,
+        },
     })
 }
 

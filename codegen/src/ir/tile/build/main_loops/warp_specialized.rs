@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::ir::tile::build::product::Product;
 use crate::ir::tile::build::tiles::Tiles;
 use crate::ir::tile::build::values::OfTrips;
-use crate::ir::tile::build::{WorkTile, bug, epilogue};
+use crate::ir::tile::build::{WorkTile, bug, epilogue, hand_on, partials};
 use crate::ir::tile::{
     Across, Bounds, End, Engine, Every, Full, Members, Op, Pipe, PipeId, Slice, Stage, Start, Sync,
     Team, TileId, Trips, View, WHOLE,
@@ -90,19 +90,7 @@ impl Pipes {
                 Some(tiles.pipe(pipe))
             }
         };
-        let cuts = tiles.plan().work.cuts_tiles();
-        let partials = cuts.then(|| {
-            tiles.pipe(Pipe {
-                name: "partials",
-                slots: 1,
-                tiles: Vec::new(),
-                fill: consumers,
-                empty: consumers,
-                full: Full::Flag,
-                every: Every::Trip,
-                across: Across::Grid,
-            })
-        });
+        let partials = partials(tiles, consumers);
         Ok(Pipes {
             loads,
             products,
@@ -233,11 +221,7 @@ fn consume(
     let mut results: Vec<Op> = loaded(|pipe| Sync::Await(pipe, 0)).into_iter().collect();
     let stores: Vec<Op> = [stores].into_iter().chain(product.add_up(tiles)?).collect();
     match pipes.partials {
-        Some(partials) => {
-            let total = product.total();
-            let total = total.ok_or_else(|| bug(tiles.plan(), "parts of no sums"))?;
-            results.push(hand_on(total, partials, stores));
-        }
+        Some(partials) => results.push(hand_on(product, tiles.plan(), partials, stores)?),
         None => results.extend(stores),
     }
     results.extend(loaded(|pipe| Sync::Release(pipe, 0)));
@@ -300,21 +284,6 @@ fn trip(
         trip.push(take.clone());
     }
     Ok(trip)
-}
-
-/// Who continues an output tile hands its sums on to who began it, which adds and stores them.
-fn hand_on(acc: TileId, partials: PipeId, stores: Vec<Op>) -> Op {
-    let give = vec![
-        Op::StorePartial(acc, partials),
-        Op::Sync(Sync::Commit(partials)),
-    ];
-    let fix_up = Op::ForEachPartial(vec![
-        Op::Sync(Sync::Await(partials, 0)),
-        Op::AddPartial(acc, partials),
-        Op::Sync(Sync::Release(partials, 0)),
-    ]);
-    let begins = [fix_up].into_iter().chain(stores);
-    Op::IfContinues(give, begins.collect())
 }
 
 /// One box after another: round, write it into a staging buffer, send it off.

@@ -317,7 +317,10 @@ fn product_cell(types: [&str; 4], arch: &str, made: impl Fn(&str) -> String) -> 
             Ok(way) => way.to_owned(),
             Err(report) => match texts.find_map(|text| answer(&text).ok()) {
                 Some(way) => way.to_owned(),
-                None => match of_copies.filter(|_| !copies.is_empty()).find_map(Result::ok) {
+                None => match of_copies
+                    .filter(|_| !copies.is_empty())
+                    .find_map(Result::ok)
+                {
                     Some(way) => format!("{way} of copies"),
                     None => format!("`{}`", code(&report)),
                 },

@@ -221,6 +221,9 @@ const MOST_WAITING: usize = 256;
 /// Times that all that wait are asked in a row.
 const MOST_ROUNDS: u32 = 4096;
 
+/// Times that all that wait are asked in vain when no other is left.
+const IN_VAIN: u32 = 4;
+
 /// Clusters of which there is a random order.
 const MOST_SHUFFLED: u64 = 1 << 20;
 
@@ -318,14 +321,40 @@ fn one_by_one(env: &Env<'_>, clusters: u64) -> Total {
             return total;
         }
     }
+    (total, waiting) = asked_again(env, total, waiting);
     // Nobody is left whom the others could wait for: the first says so.
-    for (index, mut cluster) in waiting.into_iter().enumerate() {
-        if index == 0 {
+    for mut cluster in waiting {
+        if !total.findings.has_error() {
             cluster.go(most.saturating_sub(total.executed), false);
         }
         total = total.add(env, cluster.end());
     }
     total
+}
+
+/// Lets all that wait go on, whatever they wait for, until several times none comes to its end.
+fn asked_again<'a>(
+    env: &Env<'_>,
+    mut total: Total,
+    mut waiting: Vec<Running<'a>>,
+) -> (Total, Vec<Running<'a>>) {
+    let most = env.options.instructions_total;
+    let mut in_vain = 0;
+    while in_vain < IN_VAIN && !waiting.is_empty() {
+        in_vain += 1;
+        let mut left = Vec::new();
+        for mut cluster in waiting {
+            match cluster.go(most.saturating_sub(total.executed), true) {
+                Came::Wait => left.push(cluster),
+                Came::End => {
+                    in_vain = 0;
+                    total = total.add(env, cluster.end());
+                }
+            }
+        }
+        waiting = left;
+    }
+    (total, waiting)
 }
 
 /// Lets those go on whose wait may be over, until there are none.

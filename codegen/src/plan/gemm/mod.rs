@@ -30,7 +30,9 @@ use crate::plan::smem::swizzle_search::placed_bytes;
 use crate::plan::supported::main_loops::{self, MainLoop};
 use crate::plan::undecided::undecided;
 use crate::plan::work_tiles::{SUMMED, Source, Work};
-use crate::spec::keys::model::{Auto, CopyPath, KernelSchedule, Operand, Point, Role, SchedulerKind, Spec};
+use crate::spec::keys::model::{
+    Auto, CopyPath, KernelSchedule, Operand, Point, Role, SchedulerKind, Spec,
+};
 
 /// Plans the point. What a violation leaves open is not decided, so that everything else that can
 /// be known is reported with it; `None` when nothing can.

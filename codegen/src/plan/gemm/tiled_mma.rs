@@ -113,7 +113,9 @@ fn other_types(spec: &Spec, chooser: &Chooser<'_>, both: [&Operand; 2]) -> Strin
 
 /// How factors become contiguous along k that are not.
 fn along_k_first(both: [&Operand; 2]) -> String {
-    let across = both.into_iter().filter(|one| *one.stride(1) != Stride::Const(1));
+    let across = both
+        .into_iter()
+        .filter(|one| *one.stride(1) != Stride::Const(1));
     let way = |one: &Operand| match one.contiguous_axis() {
         Some(_) => Realign::Transposed.name(),
         None => Realign::Workspace.name(),

@@ -1,8 +1,6 @@
 //! Limits a plan must keep, each reported with both numbers and the way out.
 
-use crate::arch::{
-    MAX_THREADS_PER_CTA, REGISTER_BITS, WARP,
-};
+use crate::arch::{MAX_THREADS_PER_CTA, REGISTER_BITS, WARP};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::plan::copies::partition;

@@ -292,3 +292,25 @@ fn a_lane_that_spins_on_its_own_warp_is_ended_by_it() {
         assert!(run.report.is_clean(), "{:?}", run.report.findings);
     }
 }
+
+/// Each of 16 CTAs waits for the one before it: in whatever order they come, all end.
+#[test]
+fn a_chain_of_ctas_comes_to_its_end_in_every_order() {
+    let body = "ld.param.u64 %rd1, [p0]; mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x;
+        setp.ne.u32 %p1, %r1, 0; @%p1 bra L; mul.wide.u32 %rd2, %r2, 4; add.u64 %rd2, %rd2, %rd1;
+        setp.eq.u32 %p2, %r2, 0; @%p2 bra G;
+        S: ld.acquire.gpu.global.u32 %r3, [%rd2+128]; setp.eq.u32 %p3, %r3, 0; @%p3 bra S;
+        G: add.u32 %r4, %r2, 1; st.global.u32 [%rd2], %r4;
+        st.release.gpu.global.u32 [%rd2+132], %r4; L:";
+    let shape = Shape {
+        grid: 16,
+        block: 64,
+        shared: 0,
+    };
+    for seed in 0..40 {
+        let run = run(body, &shape, WarpOrder::Random(seed), false);
+        assert!(run.report.is_clean(), "{seed}: {:#?}", run.report.findings);
+        let wanted: Vec<u32> = (1..=16).collect();
+        assert_eq!(run.words(0)[..16], wanted, "{seed}");
+    }
+}

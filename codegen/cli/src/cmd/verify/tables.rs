@@ -27,7 +27,8 @@ rel err     |result - reference| / |reference|, over all elements; the reference
             rounded to the type of the result nor bounded by it: fp8 ends at 448, where it is cut
 of bound    largest error of an element, beside the reference rounded to the type of the result, as
             a part of what roundings may add up to; 1.00 passes, and 0.00 is to the bit, as it has
-            to be where one result alone is right: of small integers
+            to be where one result alone is right: of small integers; which zero a result is does
+            not count, and of a quotient by 0, or what may overflow or not, nothing is asked
 to the bit  elements of which that bound says little: summed again in the kernel's order, and equal
 ";
 

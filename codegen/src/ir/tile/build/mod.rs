@@ -124,7 +124,10 @@ fn partials(tiles: &mut Tiles<'_>, team: Team) -> Option<PipeId> {
 fn hand_on(product: &Product<'_>, plan: &Plan, partials: PipeId, stores: Vec<Op>) -> Result<Op> {
     let acc = product.total();
     let acc = acc.ok_or_else(|| bug(plan, "parts of no sums"))?;
-    let give = vec![Op::StorePartial(acc, partials), sync(Sync::Commit(partials))];
+    let give = vec![
+        Op::StorePartial(acc, partials),
+        sync(Sync::Commit(partials)),
+    ];
     let fix_up = Op::ForEachPartial(vec![
         sync(Sync::Await(partials, 0)),
         Op::AddPartial(acc, partials),

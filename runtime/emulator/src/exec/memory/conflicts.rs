@@ -107,6 +107,9 @@ impl State<'_> {
                 FindingId::BulkSourceOverwritten | FindingId::RaceTmaOverwrite => {
                     "it may still read the bytes"
                 }
+                FindingId::ReadOnlyWritten => {
+                    "the read-only cache does not see what the launch stores"
+                }
                 FindingId::RaceShared if far => {
                     "nothing orders the two; a release in another CTA has to reach the cluster"
                 }

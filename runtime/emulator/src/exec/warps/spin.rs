@@ -20,6 +20,16 @@ const CLEAN: u32 = 2;
 const SOON: u64 = 64;
 
 impl Warp {
+    /// Instructions that lead once around the loop that it is in, and some more.
+    pub(crate) fn round(&self) -> u64 {
+        let steps = self
+            .watch
+            .spin
+            .as_deref()
+            .map_or(0, |spin| spin.steps.len());
+        2 * steps as u64 + SOON
+    }
+
     /// At the start of a turn: forgets what others, or a reader of every step, make untrue.
     pub(crate) fn resume(&mut self, st: &mut State<'_>, every_step: bool) {
         let blind = every_step || st.env.side_by_side();

@@ -43,8 +43,8 @@ impl Lowering<'_> {
         }])
     }
 
-    /// Where the part begins along k, and what is left of it there, in kernels that reckon addresses:
-    /// what follows a part is another CTA's to load.
+    /// Where the part begins along k, and what is left of it there, in kernels that reckon
+    /// addresses: what follows a part is another CTA's to load.
     fn begin_along_k(&mut self) -> Result<Vec<Stmt>> {
         if self.plan.roles.is_some() {
             return Ok(Vec::new());

@@ -16,7 +16,10 @@ use crate::spec::keys::model::{FormKind, Point, Spec};
 pub(super) fn attempt(point: &Point, catalogue: &Catalogue) -> Result<Plan> {
     let planned = |point: &Point| as_it_stands(point, catalogue);
     match realigned::split(point)? {
-        Some((aligned, copied)) => realigned::joined(planned(&aligned)?, copied, planned),
+        Some((aligned, copied)) => {
+            let own = planned(&aligned).map_err(|error| realigned::blamed(error, &copied))?;
+            realigned::joined(own, copied, planned)
+        }
         None => planned(point),
     }
 }

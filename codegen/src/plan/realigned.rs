@@ -120,7 +120,9 @@ fn misfit(spec: &Spec, copied: &Copied) -> Option<String> {
         "is combined with what is there, which a copy does not bring"
     } else if is_over {
         "may lie where another operand does, which copies do not"
-    } else if operand.all_axes().count() < 2 || operand.axes.len() < 2 {
+    } else if operand.all_axes().count() < 2
+        || operand.contiguous_axis().is_none() && operand.axes.len() < 2
+    {
         "has no rows: it has one axis where rows have two"
     } else if copied.transposed && operand.is_written() {
         let way = Realign::Workspace.name();
@@ -224,6 +226,21 @@ fn lying_in_rows(computes: &Computes, copied: &Copied) -> Operand {
         }
     }
     lying
+}
+
+/// What is wrong with a product of copies: that they lie otherwise than their operands takes part.
+pub(super) fn blamed(mut error: Error, copied: &[Copied]) -> Error {
+    let otherwise = |one: &&Copied| one.transposed || one.operand.contiguous_axis().is_none();
+    let keys = copied.iter().filter(otherwise);
+    let keys: Vec<String> = keys
+        .map(|one| format!("copy.{}.realign", one.operand.name))
+        .collect();
+    if let Error::Plan { violations, .. } = &mut error {
+        for violation in violations {
+            violation.keys.extend(keys.iter().cloned());
+        }
+    }
+    error
 }
 
 /// The plan of a product of copies with the plans that make them.

@@ -70,7 +70,11 @@ impl Kernel {
         let operands = &self.semantics.operands;
         let mut factors = found.factors.iter().filter_map(|factor| factor.operand);
         let is_factor = factors.any(|at| operands.get(at).is_some_and(|o| o.name == operand.name));
-        is_factor && !matches!(operand.dtype, DType::F32 | DType::F16 | DType::BF16)
+        is_factor
+            && !matches!(
+                operand.dtype,
+                DType::F64 | DType::F32 | DType::F16 | DType::BF16
+            )
     }
 
     /// The operands, read and written, of a kernel that copies and does nothing else but cast and

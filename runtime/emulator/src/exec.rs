@@ -301,8 +301,13 @@ fn one_by_one(env: &Env<'_>, clusters: u64) -> Total {
     let most = env.options.instructions_total;
     let mut total = Total::of(env);
     let mut waiting: Vec<Running<'_>> = Vec::new();
-    let may_wait = env.options.warp_order != WarpOrder::RoundRobin;
-    for linear in order(env.options.warp_order, clusters) {
+    // Loops that wait are known as such where not every step is looked at.
+    let schedule = match env.looks_at_steps() && !env.entry.independent {
+        true => WarpOrder::RoundRobin,
+        false => env.options.warp_order,
+    };
+    let may_wait = schedule != WarpOrder::RoundRobin;
+    for linear in order(schedule, clusters) {
         let started: u64 = waiting.iter().map(Running::executed).sum();
         let mut cluster = match begun(env, linear, total.executed.saturating_add(started)) {
             Ok(cluster) => cluster,

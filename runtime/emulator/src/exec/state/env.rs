@@ -89,6 +89,12 @@ pub(crate) struct Env<'a> {
 }
 
 impl Env<'_> {
+    /// Whether somebody looks at every step.
+    pub(crate) fn looks_at_steps(&self) -> bool {
+        let observed = self.options.profile || self.options.trace.is_some();
+        observed || self.watched.is_some()
+    }
+
     /// Whether clusters run on several threads: when nothing they do can tell their order.
     pub(crate) fn side_by_side(&self) -> bool {
         let several = volume(self.launch.grid) > volume(self.launch.cluster).max(1);

@@ -1,6 +1,8 @@
 """Layers whose products are kernels, on the emulator. Skipped where PyTorch is missing."""
 
 import copy
+import io
+import pickle
 
 import pytest
 
@@ -137,6 +139,20 @@ def test_copies_of_a_layer_have_weights_of_their_own(bundle):
     assert torch.equal(copied(x), ours(x))
     copied.weight.zero_()
     assert not torch.equal(copied(x), ours(x))
+
+
+def test_what_is_saved_is_the_state(bundle):
+    ours = Linear.of(linear(), bundle)
+    for save in (pickle.dumps, lambda layer: torch.save(layer, io.BytesIO())):
+        with pytest.raises(tilewright.Error, match=r"save the model's `state_dict\(\)`"):
+            save(ours)
+    held = io.BytesIO()
+    torch.save(ours.state_dict(), held)
+    held.seek(0)
+    other = Linear.of(linear(), bundle)
+    other.load_state_dict(torch.load(held))
+    x = torch.randn(3, 72)
+    assert torch.equal(other(x), ours(x))
 
 
 def test_layers_are_for_inference(bundle):

@@ -123,6 +123,12 @@ class Operator:
         """Itself: a name has one operator."""
         return self
 
+    def __reduce__(self) -> Any:
+        raise Error(
+            f"{self.name} is of an open bundle, which is not pickled: save the model's "
+            "`state_dict()`, and after loading it put kernels in the place of layers again"
+        )
+
     def __repr__(self) -> str:
         return f"<tilewright.torch.Operator {self.name}{self.schema}>"
 

@@ -343,21 +343,15 @@ fn asked_again<'a>(
     mut total: Total,
     mut waiting: Vec<Running<'a>>,
 ) -> (Total, Vec<Running<'a>>) {
-    let most = env.options.instructions_total;
     let mut in_vain = 0;
     while in_vain < IN_VAIN && !waiting.is_empty() {
-        in_vain += 1;
-        let mut left = Vec::new();
-        for mut cluster in waiting {
-            match cluster.go(most.saturating_sub(total.executed), true) {
-                Came::Wait => left.push(cluster),
-                Came::End => {
-                    in_vain = 0;
-                    total = total.add(env, cluster.end());
-                }
-            }
-        }
-        waiting = left;
+        let before = waiting.len();
+        (total, waiting) = gone_round(env, total, waiting, |_| true).0;
+        in_vain = if waiting.len() < before {
+            0
+        } else {
+            in_vain + 1
+        };
     }
     (total, waiting)
 }
@@ -368,26 +362,37 @@ fn gone_on<'a>(
     mut total: Total,
     mut waiting: Vec<Running<'a>>,
 ) -> (Total, Vec<Running<'a>>) {
-    let most = env.options.instructions_total;
     for _ in 0..MOST_ROUNDS {
-        let (mut left, mut any) = (Vec::new(), false);
-        for mut cluster in waiting {
-            if !cluster.may_go_on() {
-                left.push(cluster);
-                continue;
-            }
-            any = true;
-            match cluster.go(most.saturating_sub(total.executed), true) {
-                Came::Wait => left.push(cluster),
-                Came::End => total = total.add(env, cluster.end()),
-            }
-        }
-        waiting = left;
+        let any;
+        ((total, waiting), any) = gone_round(env, total, waiting, Running::may_go_on);
         if !any {
             break;
         }
     }
     (total, waiting)
+}
+
+/// Lets each of those go on that may, once; who still waits then, and whether any went on.
+fn gone_round<'a>(
+    env: &Env<'_>,
+    mut total: Total,
+    waiting: Vec<Running<'a>>,
+    may: impl Fn(&Running<'a>) -> bool,
+) -> ((Total, Vec<Running<'a>>), bool) {
+    let most = env.options.instructions_total;
+    let (mut left, mut any) = (Vec::new(), false);
+    for mut cluster in waiting {
+        if !may(&cluster) {
+            left.push(cluster);
+            continue;
+        }
+        any = true;
+        match cluster.go(most.saturating_sub(total.executed), true) {
+            Came::Wait => left.push(cluster),
+            Came::End => total = total.add(env, cluster.end()),
+        }
+    }
+    ((total, left), any)
 }
 
 /// The numbers of so many clusters in the order of a schedule.

@@ -20,10 +20,8 @@ impl Warp {
     fn run_turn(&mut self, st: &mut State<'_>, end: u64, executes: bool) {
         let env = st.env;
         let budget = self.budget(st);
-        let options = env.options;
         let early = env.launch.programmatic && self.followed == 0;
-        let observed = options.profile || options.trace.is_some();
-        let watched = observed || early || env.watched.is_some();
+        let watched = early || env.looks_at_steps();
         let keeps_history = st.recorder.is_some();
         self.spinning = false;
         self.resume(st, watched);

@@ -102,7 +102,7 @@ impl Timeline {
 impl Costs {
     /// Costs of that plan.
     pub(super) fn of(plan: &Plan, roles: &Roles) -> Costs {
-        let extent = |mode: usize| plan.cta_tile.get(mode).map_or(1, |extent| *extent as u64);
+        let extent = |mode: usize| plan.extent(mode) as u64;
         let [m, n, k] = [0, 1, 2].map(extent);
         let input = roles
             .loads(Every::Trip)

@@ -344,7 +344,7 @@ impl Maker<'_> {
             Role::A => (parts.a, 0),
             _ => (parts.b, 1),
         };
-        let extents = [self.plan.cta_tile[mode], k];
+        let extents = [self.plan.extent(mode), k];
         let modes = [self.mode(Some(mode)), self.mode(Some(SUMMED))];
         let about = About {
             operand: operand.name.clone(),
@@ -372,12 +372,9 @@ impl Maker<'_> {
         let mut whole = None;
         if let Some(mma) = &plan.mma {
             let part = partition::of_mma(plan, mma)?.c;
-            let planes = plan
-                .computes
-                .planes
-                .as_ref()
-                .map_or(1, |planes| planes.count);
-            let names: Vec<&str> = (0..planes).map(|at| plan.sum_name(at as usize)).collect();
+            let names: Vec<&str> = (0..plan.planes())
+                .map(|at| plan.sum_name(at as usize))
+                .collect();
             let facts = mma.atom.mma.as_ref();
             let values = facts.and_then(|facts| facts.c_tv.mode(1)?.size().ok());
             let about = self.about_values(
@@ -386,7 +383,7 @@ impl Maker<'_> {
                 "sums in registers",
                 mma.atom.id.clone(),
             );
-            let extents = [plan.cta_tile[0], plan.cta_tile[1]];
+            let extents = plan.tile();
             stations.push(self.of_part(
                 about,
                 part.clone(),
@@ -438,7 +435,7 @@ impl Maker<'_> {
 
     fn about_values(&self, operand: String, dtype: DType, does: &str, by: String) -> About {
         let modes = [Some(0), Some(1)].map(|mode| self.mode(mode));
-        let tile = [0, 1].map(|mode| self.plan.cta_tile.get(mode).copied().unwrap_or(1));
+        let tile = self.plan.tile();
         About {
             operand,
             dtype,
@@ -450,7 +447,7 @@ impl Maker<'_> {
     }
 
     fn mode(&self, mode: Option<usize>) -> Option<String> {
-        self.plan.modes.get(mode?).cloned()
+        self.plan.mode(mode?).map(str::to_owned)
     }
 
     /// What a tile on that hop is of.

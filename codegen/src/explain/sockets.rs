@@ -8,11 +8,10 @@ use serde::Serialize;
 use tilewright_formula::form::{Contraction, Form};
 use tilewright_formula::{Formula, Source};
 
-use crate::plan::data::fates::ModeFate;
 use crate::plan::data::model::{MmaPlan, Plan};
 use crate::plan::data::moves::Hop;
 use crate::plan::data::values::{Does, Every, Flow};
-use crate::plan::work_tiles::Fate;
+use crate::plan::work_tiles::{Fate, ModeFate};
 
 /// A formula in its skeleton.
 #[derive(Clone, Debug, Serialize)]
@@ -274,7 +273,7 @@ fn modes(plan: &Plan) -> Vec<ModeUse> {
             })
             .collect(),
     };
-    let fates = plan.fates().into_iter().enumerate();
+    let fates = plan.work.fates().into_iter().enumerate();
     let uses = fates.map(|(at, ModeFate { mode, fate })| {
         let is = match fate {
             Fate::One => "outer",

@@ -30,7 +30,7 @@ use crate::plan::copies::partition::{self, Partition};
 use crate::plan::data::arena::Holds;
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::SmemTile;
-use crate::plan::work_tiles::SUMMED;
+use crate::plan::work_tiles::{Dim, SUMMED};
 use crate::spec::keys::model::Operand;
 use std::sync::Arc;
 
@@ -275,9 +275,9 @@ impl<'p> Lowering<'p> {
     fn inside(&mut self) -> Result<Expr> {
         let mut inside = None;
         for (mode, tile) in self.state.tile.clone().into_iter().enumerate() {
-            let extent = self.plan.cta_tile[mode];
+            let extent = self.plan.extent(mode);
             // A tile begins inside; chunks have their own edges.
-            if extent == 1 || self.passes_over() == Some(mode) {
+            if extent == 1 || self.plan.work.chunked() == Some(mode) {
                 continue;
             }
             let end = self.extent(mode)?;
@@ -308,13 +308,13 @@ impl<'p> Lowering<'p> {
     }
 
     fn tile_k(&self) -> Result<i64> {
-        let tile = self.plan.cta_tile.get(2).copied();
+        let tile = self.plan.work.dims.get(SUMMED).map(Dim::extent);
         tile.ok_or_else(|| bug(self.plan, "the tile has no k".to_string()))
     }
 
     /// The problem's extent along a mode of the tile.
     fn extent(&self, mode: usize) -> Result<Expr> {
-        let name = self.plan.modes.get(mode);
+        let name = self.plan.mode(mode);
         // A tile has one element along a mode that there is none of.
         if name.is_none() {
             return Ok(int(1));
@@ -390,7 +390,7 @@ fn bug(plan: &Plan, message: String) -> Error {
 
 /// Declares the state; the first raster says which output tile the CTA makes.
 fn start_state(builder: &mut Builder, plan: &Plan) -> State {
-    let summed = plan.modes.get(SUMMED).and_then(|name| builder.param(name));
+    let summed = plan.mode(SUMMED).and_then(|name| builder.param(name));
     let k = summed.map_or(int(0), Expr::Param);
     State {
         tile: [int(0), int(0)],

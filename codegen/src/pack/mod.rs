@@ -27,6 +27,7 @@ use crate::ir::thread::program::{ParamType, Program};
 use crate::plan::data::assumptions::Assumption as Assumed;
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::{BoxCopy, Hop};
+use crate::plan::work_tiles::SUMMED;
 use crate::ptx::ptxas::{Params, PtxasReport};
 use crate::spec::WORKSPACE;
 use crate::spec::keys::model as spec;
@@ -244,7 +245,11 @@ fn sums(plan: &Plan) -> std::result::Result<Option<Sums>, String> {
         return Ok(None);
     };
     let k = facts.sums.k;
-    let block = plan.cta_tile.get(2).and_then(|k| u32::try_from(*k).ok());
+    let block = plan
+        .work
+        .dims
+        .get(SUMMED)
+        .and_then(|k| u32::try_from(k.extent()).ok());
     Ok(Some(Sums {
         block: block.filter(|block| *block != k && block.is_multiple_of(k)),
         splits: plan.work.splits(),

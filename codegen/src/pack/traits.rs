@@ -2,9 +2,8 @@
 
 use tilewright_bundle::Traits;
 
-use crate::plan::data::fates::ModeFate;
 use crate::plan::data::model::Plan;
-use crate::plan::work_tiles::Fate;
+use crate::plan::work_tiles::{Fate, ModeFate};
 
 /// The traits of a plan.
 pub(super) fn of(plan: &Plan) -> Traits {
@@ -14,7 +13,7 @@ pub(super) fn of(plan: &Plan) -> Traits {
         split: plan.work.parts().map(|parts| parts.ctas),
         ..Traits::default()
     };
-    for ModeFate { mode, fate } in plan.fates() {
+    for ModeFate { mode, fate } in plan.work.fates() {
         match fate {
             Fate::Looped(extent) => {
                 traits.step.insert(mode, extent);

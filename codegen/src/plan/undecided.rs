@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::plan::data::arena::Arena;
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::Rows;
-use crate::plan::work_tiles::{COLUMNS, Fate, SUMMED, Source, Work, WorkAxis};
+use crate::plan::work_tiles::{COLUMNS, Dim, Fate, ModeFate, SUMMED, Source, Work};
 use crate::spec::keys::model::{Auto, LaunchKind, Point, Spec};
 
 /// A plan with the point's own values and nothing decided.
@@ -20,8 +20,6 @@ pub(super) fn undecided(point: &Point, threads: u32) -> Plan {
         arch: spec.problem.arch,
         operands: spec.problem.operands.clone(),
         accumulator: spec.problem.accumulator,
-        modes: spec.problem.modes().to_vec(),
-        cta_tile: spec.schedule.cta_tile.clone(),
         threads,
         min_ctas_per_sm: match spec.schedule.min_ctas_per_sm {
             Auto::Given(ctas) => Some(ctas),
@@ -52,32 +50,34 @@ pub(super) fn undecided(point: &Point, threads: u32) -> Plan {
 
 /// One output tile for each CTA, which stands alone.
 fn one_tile_each(spec: &Spec) -> Work {
-    let modes = spec.problem.modes().iter().cloned();
-    let tile: Vec<(String, i64)> = modes.zip(spec.schedule.cta_tile.iter().copied()).collect();
-    let tiled = |(mode, extent): &(String, i64)| WorkAxis {
-        mode: mode.clone(),
-        fate: Fate::Tiled(*extent),
-    };
-    let mut across = [0, 1].map(|mode| tile.get(mode).map(tiled));
-    let outer = spec.problem.compute.outer_modes();
-    let mut apart: Vec<WorkAxis> = outer.iter().map(|mode| WorkAxis::one(mode)).collect();
+    let compute = &spec.problem.compute;
+    let outer = compute.outer_modes();
+    let mut apart: Vec<ModeFate> = outer.iter().map(|mode| ModeFate::one(mode)).collect();
     // Tiles stand along blocks of columns where they would along columns.
-    if spec.problem.compute.blocks().is_some() {
-        across[COLUMNS] = apart.pop();
+    let blocks = compute.blocks().and_then(|_| apart.pop());
+    let planes = compute.planes.iter();
+    let planes = planes.map(|one| ModeFate::new(&one.mode, Fate::Unrolled(one.count)));
+    let part = compute.part();
+    let part = part.map(|mode| ModeFate::new(&mode, Fate::Looped(1)));
+    let modes = spec.problem.modes().iter().enumerate();
+    let dims = modes.zip(&spec.schedule.cta_tile);
+    let mut dims: Vec<Dim> = dims
+        .map(|((at, mode), extent)| match at {
+            SUMMED if part.is_some() => Dim::new(mode, Fate::Whole(*extent)),
+            SUMMED => Dim::new(mode, Fate::Looped(*extent)),
+            COLUMNS if blocks.is_some() => Dim::new(mode, Fate::Whole(*extent)),
+            _ => Dim::new(mode, Fate::Tiled(*extent)),
+        })
+        .collect();
+    if let Some(columns) = dims.get_mut(COLUMNS) {
+        columns.modes.extend(blocks.into_iter().chain(planes));
     }
-    let k = tile.get(SUMMED).cloned();
-    let looped = match spec.problem.compute.part() {
-        Some(part) => Some((part, 1)),
-        None => k,
-    };
+    if let Some(summed) = dims.get_mut(SUMMED) {
+        summed.modes.extend(part);
+    }
     Work {
-        tile,
+        dims,
         apart,
-        across,
-        looped: looped.map(|(mode, each)| WorkAxis {
-            mode,
-            fate: Fate::Looped(each),
-        }),
         raster: (spec.schedule.scheduler.raster)
             .unwrap_or_else(|| spec.problem.form().facts().raster),
         source: Source::Grid,

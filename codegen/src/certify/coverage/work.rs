@@ -65,15 +65,15 @@ impl Grid<'_> {
     /// The extent along a mode by which there are so many tiles.
     fn extent(&self, mode: &str) -> i64 {
         let Cluster(cluster) = self.work.cluster();
-        let across = self.work.across.iter().enumerate();
-        let mut across = across.filter_map(|(at, axis)| Some((at, axis.as_ref()?)));
+        let across = self.work.across().into_iter().enumerate();
+        let mut across = across.filter_map(|(at, axis)| Some((at, axis?)));
         if let Some((at, axis)) = across.find(|(_, axis)| axis.mode == mode) {
             return self.tiles[at] * i64::from(cluster[at]) * axis.each();
         }
         match self.work.apart.iter().position(|axis| axis.mode == mode) {
             Some(at) => APART[at % APART.len()],
             None => {
-                let looped = self.work.looped.iter().find(|axis| axis.mode == mode);
+                let looped = self.work.looped().filter(|axis| axis.mode == mode);
                 looped.map_or(1, |axis| self.steps * axis.each())
             }
         }
@@ -146,7 +146,7 @@ impl Grid<'_> {
             .iter()
             .map(|mode| self.extent(mode))
             .collect();
-        let most = [0, 1].map(|at| match &self.work.across[at] {
+        let most = self.work.across().map(|axis| match axis {
             Some(axis) if axis.fate != Fate::One => self.extent(&axis.mode) / axis.each(),
             Some(_) | None => 1,
         });
@@ -176,27 +176,20 @@ impl Grid<'_> {
 #[allow(clippy::panic)]
 mod tests {
     use super::*;
-    use crate::plan::work_tiles::WorkAxis;
     use crate::plan::work_tiles::parts::PartRule;
     use crate::plan::work_tiles::spans::SpanRule;
+    use crate::plan::work_tiles::{Dim, ModeFate};
     use crate::spec::keys::model::Raster;
 
     /// Tiles of 16 by 32, in steps of 8 along k.
     fn work(source: Source, raster: Raster, cluster: Option<[u32; 2]>) -> Work {
-        let tiled = |mode: &str, extent| WorkAxis {
-            mode: mode.to_owned(),
-            fate: Fate::Tiled(extent),
-        };
         Work {
-            tile: [("m", 16), ("n", 32), ("k", 8)]
-                .map(|(mode, each)| (mode.to_owned(), each))
-                .to_vec(),
+            dims: vec![
+                Dim::new("m", Fate::Tiled(16)),
+                Dim::new("n", Fate::Tiled(32)),
+                Dim::new("k", Fate::Looped(8)),
+            ],
             apart: Vec::new(),
-            across: [Some(tiled("m", 16)), Some(tiled("n", 32))],
-            looped: Some(WorkAxis {
-                mode: "k".to_owned(),
-                fate: Fate::Looped(8),
-            }),
             raster,
             source,
             ctas: None,
@@ -235,14 +228,15 @@ mod tests {
                         |work: &Work| check(work).unwrap_or_else(|error| panic!("{error}: {work}"));
                     let launches = of(&work);
                     assert!(launches >= TILES.len() as u64);
-                    work.apart = ["b", "h"].map(WorkAxis::one).to_vec();
+                    work.apart = ["b", "h"].map(ModeFate::one).to_vec();
                     assert_eq!(of(&work), launches);
                     // Blocks of columns in the place of columns.
                     work.apart.clear();
-                    work.across[1] = Some(WorkAxis::one("b"));
+                    work.hold(1, Fate::Whole);
+                    work.dims[1].modes.push(ModeFate::one("b"));
                     assert_eq!(of(&work), launches);
                     // A tile that has all of a mode has no neighbour along it.
-                    work.hold(1);
+                    work.dims[1].modes.pop();
                     match cluster {
                         Some([_, along_n]) if *along_n > 1 => assert!(check(&work).is_err()),
                         _ => assert_eq!(of(&work), launches),

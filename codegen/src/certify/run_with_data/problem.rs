@@ -17,6 +17,7 @@ use super::sizes::{Extents, point};
 use super::tables::{self, Table};
 use super::terms::Terms;
 use crate::plan::data::model::Plan;
+use crate::plan::work_tiles::Fate;
 use crate::spec::keys::model::{Axis, Operand};
 
 /// Classes of coordinates along each mode of the output.
@@ -57,10 +58,11 @@ impl Problem {
         let formula = &terms.formula;
         let extents = &sizes.tile;
         let looked_into = plan.computes.looked_into().into_iter().map(str::to_owned);
-        let planes = plan.computes.planes.iter().map(|planes| &planes.mode);
-        let outer = plan.work.at_one();
-        let modes = plan.modes.iter().chain(&outer).chain(planes);
-        let modes: Vec<String> = modes.cloned().chain(looked_into).collect();
+        let planes = plan.work.fates().into_iter();
+        let planes = planes.filter(|one| matches!(one.fate, Fate::Unrolled(_)));
+        let modes = plan.modes().map(str::to_owned).chain(plan.work.at_one());
+        let modes = modes.chain(planes.map(|one| one.mode)).chain(looked_into);
+        let modes: Vec<String> = modes.collect();
         let extent = |name: &str| {
             let at = modes.iter().position(|mode| mode == name)?;
             sizes.all().nth(at)
@@ -164,8 +166,8 @@ impl Problem {
     ) -> Vec<Output> {
         let operand = &terms.operands[number];
         let axes = operand.formula_axes();
-        let named = |name: Option<&String>| {
-            let is = |axis: &&Axis| axis.table.is_none() && Some(&axis.mode) == name;
+        let named = |name: Option<&str>| {
+            let is = |axis: &&Axis| axis.table.is_none() && Some(axis.mode.as_str()) == name;
             axes.iter().position(is)
         };
         let looked_into = axes.iter().position(|axis| axis.table.is_some());
@@ -175,11 +177,11 @@ impl Problem {
                 *slot = place as i64 % self.looked_into[number];
             }
             for ((_, axis), at) in plan.outer_of(operand).zip(self.point(number, place)) {
-                if let Some(slot) = named(Some(&axis.mode)) {
+                if let Some(slot) = named(Some(axis.mode.as_str())) {
                     first[slot] = at;
                 }
             }
-            let along = |mode: Option<usize>| named(Some(plan.modes.get(mode?)?));
+            let along = |mode: Option<usize>| named(plan.mode(mode?));
             Output {
                 name: operand.name.clone(),
                 slice: Matrix {
@@ -229,7 +231,7 @@ impl Problem {
                     if axis.table.is_some() {
                         return Some(entry);
                     }
-                    let mode = plan.modes.iter().position(|one| *one == axis.mode);
+                    let mode = plan.dim(&axis.mode);
                     match (mode, steps.get(&axis.mode)) {
                         (Some(_), _) if mode == places[0] => Some(row),
                         (Some(_), _) => Some(1),

@@ -10,6 +10,7 @@ use crate::plan::copies::partition::{self, Partition};
 use crate::plan::copies::thread_digits::Part;
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::{BoxPlace, Hop};
+use crate::plan::work_tiles::SUMMED;
 
 /// Threads of a warpgroup, which is a member of a team.
 const MEMBER: i64 = crate::arch::WARPGROUP as i64;
@@ -168,7 +169,7 @@ fn block_of(plan: &Plan, hop: Hop, [row, column]: [i64; 2]) -> Option<u32> {
             u32::try_from(number).ok()
         }
         _ => {
-            let k = *plan.cta_tile.get(2)?;
+            let k = plan.work.dims.get(SUMMED)?.extent();
             u32::try_from(column / (k / i64::from(plan.k_blocks().max(1)))).ok()
         }
     }

@@ -4,7 +4,7 @@ use crate::ir::tile::{Engine, Full, Kernel, Pipe};
 use crate::plan::data::assumptions::Assumption;
 use crate::plan::data::model::Plan;
 use crate::plan::data::values::Flow;
-use crate::plan::work_tiles::{Fate, SUMMED};
+use crate::plan::work_tiles::{Dim, Fate, SUMMED};
 
 /// Bytes at which stores of boxes are cut.
 pub(super) const GRANULE: i64 = 16;
@@ -73,12 +73,12 @@ pub(super) fn extents(plan: &Plan, kernel: &Kernel) -> Vec<Extents> {
         let extent = |(at, mode): (usize, &&str)| constant(mode).unwrap_or_else(|| few(at, mode));
         modes.map(extent).collect()
     };
-    let fates = plan.fates();
+    let fates = plan.work.fates();
     let outer = fates.iter().filter(|one| one.fate == Fate::One);
     let outer: Vec<&str> = outer.map(|one| one.mode.as_str()).collect();
     let with_outer = |(number, (mut tile, trips)): (usize, (Vec<i64>, i64))| {
         for (mode, extent) in tile.iter_mut().enumerate() {
-            let name = plan.modes.get(mode).map_or("", String::as_str);
+            let name = plan.mode(mode).unwrap_or_default();
             let multiple = multiple_of(plan, name);
             let allowed = (*extent / multiple * multiple).max(multiple);
             *extent = constant(name).unwrap_or(allowed);
@@ -121,7 +121,7 @@ fn of_tile(plan: &Plan, kernel: &Kernel) -> Vec<(Vec<i64>, i64)> {
     let cluster = work.cluster().0.map(i64::from);
     let cut = |extent: i64| RAGGED.min(extent - 1).max(1);
     let part = |extent: i64| (extent / 4) | 1;
-    let tile = |mode: usize| work.tile.get(mode).map_or(1, |(_, extent)| *extent);
+    let tile = |mode: usize| work.extent(mode);
     let [m, n] = [tile(0), tile(1)];
     // Two tiles along each mode, so that a persistent CTA has several: of a cluster of both modes,
     // all its tiles and those of a next one.
@@ -157,8 +157,8 @@ fn of_tile(plan: &Plan, kernel: &Kernel) -> Vec<(Vec<i64>, i64)> {
     let mut all = vec![(large, trips), (small, 1)];
     all.extend(is_held.then_some((anywhere, 1)));
     let with_summed = |(output, trips): ([i64; 2], i64)| {
-        let summed = work.tile.iter().skip(SUMMED);
-        let summed = summed.map(|(_, k)| (trips - 1) * k + part(*k));
+        let summed = work.dims.iter().skip(SUMMED).map(Dim::extent);
+        let summed = summed.map(|k| (trips - 1) * k + part(k));
         (output.into_iter().chain(summed).collect(), trips)
     };
     all.into_iter().map(with_summed).collect()
@@ -168,7 +168,7 @@ fn of_tile(plan: &Plan, kernel: &Kernel) -> Vec<(Vec<i64>, i64)> {
 /// anywhere. What is folded fits one tile, or is gone along in chunks: several of them with a rest,
 /// one with a rest that ends with a vector, no whole one, and no rest.
 fn of_flow(plan: &Plan, flow: &Flow) -> Vec<Vec<i64>> {
-    let tile = |mode: usize| plan.cta_tile.get(mode).copied().unwrap_or(1);
+    let tile = |mode: usize| plan.extent(mode);
     let folded = |mode: usize| flow.folds.iter().any(|fold| fold.over == mode);
     let whole = |mode: usize| match folded(mode) {
         true => tile(mode),
@@ -182,7 +182,7 @@ fn of_flow(plan: &Plan, flow: &Flow) -> Vec<Vec<i64>> {
         true => (tile(mode) - 1).max(1),
         false => tile(mode),
     };
-    let of = |extent: &dyn Fn(usize) -> i64| (0..plan.modes.len()).map(extent).collect();
+    let of = |extent: &dyn Fn(usize) -> i64| (0..plan.modes().len()).map(extent).collect();
     let mut all: Vec<Vec<i64>> = vec![of(&whole), of(&vectors), of(&anywhere)];
     if let Some(passes) = &flow.passes {
         let (over, chunk) = (passes.over, tile(passes.over));

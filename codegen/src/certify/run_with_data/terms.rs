@@ -22,7 +22,7 @@ impl Terms {
         let mut operands = plan.operands.clone();
         let own = &plan.computes.formula;
         let outer = plan.work.at_one();
-        let modes = plan.modes.iter().chain(&outer);
+        let modes = plan.modes().chain(outer.iter().map(String::as_str));
         let modes: Vec<usize> = modes.filter_map(|mode| own.mode(mode)).collect();
         for statement in &mut formula.statements {
             let Source::Operand(at) = statement.target else {
@@ -66,8 +66,8 @@ impl Terms {
             return plan.own_places(operand);
         }
         [0, 1].map(|mode| {
-            let name = plan.modes.get(mode)?;
-            let has = operand.axes.iter().any(|axis| axis.mode == *name);
+            let name = plan.mode(mode)?;
+            let has = operand.axes.iter().any(|axis| axis.mode == name);
             has.then_some(mode)
         })
     }

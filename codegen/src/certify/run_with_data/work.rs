@@ -43,9 +43,9 @@ struct Tiling<'k> {
 impl Tiling<'_> {
     /// That of a problem of those extents.
     fn of<'k>(plan: &Plan, work: &'k Work, extents: &Extents) -> Tiling<'k> {
-        let tile = plan.modes.iter().map(String::as_str).zip(&extents.tile);
         let at_one = work.at_one();
         let at_one = at_one.iter().map(String::as_str).zip(&extents.at_one);
+        let tile = plan.modes().zip(&extents.tile);
         let named: Vec<(&str, &i64)> = tile.chain(at_one).collect();
         let of = |mode: &str| {
             let found = named.iter().find(|(name, _)| *name == mode);
@@ -98,10 +98,9 @@ impl Course {
     /// What is to be done on a problem of those extents.
     pub fn of(plan: &Plan, kernel: &Kernel, sizes: &Extents) -> Course {
         let tiling = Tiling::of(plan, &kernel.work, sizes);
-        let tile = |mode: usize| kernel.work.tile.get(mode).map_or(1, |(_, extent)| *extent);
+        let tile = |mode: usize| kernel.work.extent(mode);
         let extent = |mode: usize| sizes.tile.get(mode).copied().unwrap_or(1);
-        let flow = plan.flow.as_ref();
-        let over = flow.and_then(|flow| Some(flow.passes.as_ref()?.over));
+        let over = kernel.work.chunked();
         let chunks = over.map_or([1, 1], |over| [extent(over), tile(over)]);
         let bytes = plan.output().map_or(1, |output| output.dtype.bytes());
         let granule = (GRANULE / i64::from(bytes)).max(1);

@@ -84,8 +84,8 @@ fn right_kernels_are_certified_on_several_chunks() {
     for text in KINDS {
         let (plan, kernel) = planned(text);
         let passes = plan.flow.as_ref().unwrap().passes.clone().unwrap();
-        let chunk = plan.cta_tile[passes.over];
-        let mode = &plan.modes[passes.over];
+        let chunk = plan.extent(passes.over);
+        let mode = plan.mode(passes.over).unwrap();
         let computed = judge(&plan, &kernel).unwrap().computed;
         let extents: Vec<i64> = computed.iter().map(|one| one.extents[mode]).collect();
         let has = |is: &dyn Fn(i64) -> bool| extents.iter().any(|extent| is(*extent));

@@ -7,7 +7,7 @@ use crate::ir::tile::{
     Place, Slice, Stage, Start, Sync, Team, Tile, TileId, Trips, View,
 };
 use crate::plan::data::values::Order;
-use crate::plan::work_tiles::{Cluster, Work};
+use crate::plan::work_tiles::{Cluster, Dim, Work};
 
 impl fmt::Display for Kernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -216,9 +216,8 @@ impl Text<'_> {
             Op::ForEachKTile(_) => "for each k tile".into(),
             Op::ForEachChunk(order, ..) => {
                 let work = &self.0.work;
-                let mut modes = work.tile.iter().enumerate();
-                let mode = modes.find(|(at, _)| work.holds(*at));
-                let name = mode.map_or("?", |(_, (name, _))| name);
+                let mut dims = work.dims.iter();
+                let name = dims.find_map(Dim::looped).map_or("?", |one| &one.mode);
                 match order {
                     Order::Up => format!("for each chunk of {name}"),
                     Order::Down => format!("for each chunk of {name}, backwards"),

@@ -12,16 +12,10 @@ use crate::lower::{Lowering, bug};
 use crate::plan::data::values::Order;
 
 impl Lowering<'_> {
-    /// The mode that is gone along in chunks.
-    pub(in crate::lower) fn passes_over(&self) -> Option<usize> {
-        let passes = self.plan.flow.as_ref()?.passes.as_ref();
-        passes.map(|passes| passes.over)
-    }
-
     /// What is done with a tile that is wholly inside along the other mode.
     pub(in crate::lower) fn ops_inside(&mut self, ops: &[Op]) -> Result<Vec<Stmt>> {
         let before = self.state.inside;
-        if let Some(over) = self.passes_over() {
+        if let Some(over) = self.plan.work.chunked() {
             self.state.inside[1 - over] = true;
         }
         let statements = self.ops(ops)?;
@@ -36,9 +30,9 @@ impl Lowering<'_> {
         whole: &[Op],
         rest: &[Op],
     ) -> Result<Vec<Stmt>> {
-        let over = self.passes_over();
+        let over = self.plan.work.chunked();
         let over = over.ok_or_else(|| bug(self.plan, "no passes are planned".to_string()))?;
-        let chunk = int(self.plan.cta_tile[over]);
+        let chunk = int(self.plan.extent(over));
         let extent = self.extent(over)?;
         let count = div(extent.clone(), chunk.clone());
         let count = self.builder.hoist("chunks", count);

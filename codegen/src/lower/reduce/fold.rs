@@ -231,7 +231,7 @@ impl<'p> Lowering<'p> {
     pub(in crate::lower) fn start_of(&mut self, mode: usize) -> Result<Expr> {
         let tile = self.state.tile.get(mode).cloned();
         let tile = tile.ok_or_else(|| bug(self.plan, format!("no tile along mode {mode}")))?;
-        let extent = self.plan.cta_tile[mode];
+        let extent = self.plan.extent(mode);
         Ok(self.builder.hoist("start", mul(tile, int(extent))))
     }
 }

@@ -84,7 +84,7 @@ impl<'p> GmemTile<'p> {
                 continue;
             };
             let name = &operand.axis(axis).mode;
-            let mode = plan.modes.iter().position(|mode| mode == name)?;
+            let mode = plan.dim(name)?;
             let thread = builder.thread_sum("coord", &part.digits, coordinate);
             let tile = state.tile.get(mode);
             let (start, rest) = match tile {
@@ -95,7 +95,7 @@ impl<'p> GmemTile<'p> {
                     (int(0), Expr::Var(state.k_left))
                 }
                 Some(index) => {
-                    let extent = plan.cta_tile[mode];
+                    let extent = plan.extent(mode);
                     let start = builder.hoist("start", mul(index.clone(), int(extent)));
                     let end = Expr::Param(builder.param(name)?);
                     let rest = builder.hoist("rest", sub(end, start.clone()));
@@ -280,7 +280,7 @@ pub(in crate::lower) fn first_coords(
         let at = found.and_then(|(number, _)| state.outer.get(number));
         match at {
             Some(at) => widen(at.clone()),
-            None if plan.modes.get(SUMMED) == Some(&axis.mode) => Expr::Var(state.k_start),
+            None if plan.mode(SUMMED) == Some(&axis.mode) => Expr::Var(state.k_start),
             None => long(0),
         }
     };

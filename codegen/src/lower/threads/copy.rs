@@ -21,6 +21,7 @@ use crate::plan::copies::partition::{self, Partition};
 use crate::plan::copies::thread_digits::Part;
 use crate::plan::data::moves::{BoxPlace, Hop, SmemTile, Step};
 use crate::plan::data::warp_roles::Roles;
+use crate::plan::work_tiles::SUMMED;
 use crate::spec::keys::model::Role;
 
 /// What one side of a copy is made of.
@@ -387,10 +388,10 @@ impl<'p> Lowering<'p> {
 
     /// Extent along k that one MMA of the tiled MMA consumes.
     fn k_block_extent(&self) -> i64 {
-        self.plan
-            .cta_tile
-            .get(2)
-            .map_or(i64::MAX, |k| k / i64::from(self.plan.k_blocks().max(1)))
+        let summed = self.plan.work.dims.get(SUMMED);
+        summed.map_or(i64::MAX, |summed| {
+            summed.extent() / i64::from(self.plan.k_blocks().max(1))
+        })
     }
 }
 

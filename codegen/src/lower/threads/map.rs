@@ -100,12 +100,14 @@ impl Lowering<'_> {
     ) -> Result<Option<Scalar>> {
         let formula = &self.plan.computes.formula;
         let missing = |what: &str| bug(self.plan, format!("there is no {what}"));
-        let at = |modes: &[String], mode: usize| {
-            let name = formula.modes.get(mode).map(|mode| &mode.name);
-            modes.iter().position(|known| Some(known) == name)
+        let name = |mode: usize| formula.modes.get(mode).map(|mode| mode.name.as_str());
+        let outer = |mode: usize| {
+            let at_one = self.kernel.work.at_one();
+            at_one
+                .iter()
+                .position(|one| Some(one.as_str()) == name(mode))
         };
-        let outer = |mode: usize| at(&self.kernel.work.at_one(), mode);
-        let mode = |mode: usize| at(&self.plan.modes, mode).ok_or_else(|| missing("such mode"));
+        let dim = |mode: usize| self.plan.dim(name(mode)?);
         Ok(Some(match slot {
             Slot::Input(..) | Slot::Call(..) | Slot::Bits(..) => return Ok(None),
             Slot::Scalar(at) => {
@@ -115,7 +117,7 @@ impl Lowering<'_> {
             }
             Slot::Size(of) => Scalar::Int(match outer(of) {
                 Some(number) => self.outer_extent(number)?,
-                None => match at(&self.plan.modes, of) {
+                None => match dim(of) {
                     Some(mode) => self.extent(mode)?,
                     None => Expr::Param(self.extent_alone(of).ok_or_else(|| missing("such mode"))?),
                 },
@@ -125,7 +127,7 @@ impl Lowering<'_> {
                     let at = self.state.outer.get(number).cloned();
                     return Ok(Some(Scalar::Int(at.ok_or_else(|| missing("such mode"))?)));
                 }
-                let at = mode(of)?;
+                let at = dim(of).ok_or_else(|| missing("such mode"))?;
                 let element = elements.get(lane as usize);
                 let element = element.ok_or_else(|| missing("such element"))?;
                 let own = element[at];

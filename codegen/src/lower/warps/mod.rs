@@ -235,7 +235,7 @@ impl Lowering<'_> {
         let extent = self.extent(along)?;
         let whole = eq(rem(extent.clone(), int(GRANULE / i64::from(bytes))), int(0));
         let end = add(self.state.tile[along].clone(), int(1));
-        let inside = le(mul(end, int(self.plan.cta_tile[along])), extent);
+        let inside = le(mul(end, int(self.plan.extent(along))), extent);
         let mut cond = or(whole, inside);
         if self.plan.boxes_mind_vectors() {
             cond = and(cond, self.ends_with_a_vector()?);

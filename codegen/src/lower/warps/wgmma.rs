@@ -104,7 +104,7 @@ impl Lowering<'_> {
     fn warpgroups(&self) -> Result<[i64; 2]> {
         let of_a_tile = i64::from(self.roles_of()?.consumers_of_a_tile());
         let mma = self.plan.mma.as_ref().and_then(|mma| mma.atom.mma.as_ref());
-        let columns = self.plan.cta_tile[1] * self.plan.computes.planes();
+        let columns = self.plan.extent(1) * self.plan.planes();
         let wide = mma.map_or(1, |facts| columns / facts.mnk[1]);
         Ok([of_a_tile / wide, wide])
     }

@@ -111,7 +111,7 @@ pub(in crate::plan) fn smem_part(step: &Step, layout: &Layout<i64>) -> Result<Pa
 /// The fragments of the plan's MMA.
 pub fn of_mma(plan: &Plan, mma: &MmaPlan) -> Result<MmaParts> {
     let [_, _, k] = mma.tiled.tile_mnk()?;
-    let (m, n) = (plan.cta_tile[0], plan.cta_tile[1]);
+    let [m, n] = plan.tile();
     Ok(MmaParts {
         a: part(
             &mma.tiled.partition(Operand::A, &identity([m, k])?)?,

@@ -10,7 +10,7 @@ use tilewright_formula::syntax::Combine;
 use crate::atoms::model::{Atom, Reduction};
 use crate::dtype::DType;
 use crate::plan::data::folds::Combination;
-use crate::plan::work_tiles::Work;
+use crate::plan::work_tiles::{COLUMNS, Work};
 
 /// How values are combined with what an output holds.
 #[derive(Clone, Debug)]
@@ -167,9 +167,9 @@ impl InOrder {
     }
 
     /// Elements that a tile has terms of.
-    pub fn elements(&self, tile: &[i64]) -> i64 {
-        let kept = self.keeps.iter().zip(tile);
-        kept.filter(|(keeps, _)| **keeps)
+    pub fn elements(&self, tile: [i64; 2]) -> i64 {
+        let kept = self.keeps.into_iter().zip(tile);
+        kept.filter(|(keeps, _)| *keeps)
             .map(|(_, extent)| extent)
             .product()
     }
@@ -182,10 +182,10 @@ impl InOrder {
             false => self.folds,
         };
         let own = [0, 1].map(|mode| own[mode] && self.goes(mode));
-        let along = work.tile.iter().zip(own).filter(|(_, own)| *own);
-        let along = along.map(|((name, extent), _)| match extent {
-            1 => Expr::named(name),
-            _ => Expr::named(name).ceil_div(*extent),
+        let along = work.dims.iter().zip(own).filter(|(_, own)| *own);
+        let along = along.map(|(dim, _)| match dim.extent() {
+            1 => Expr::named(dim.mode()),
+            extent => Expr::named(dim.mode()).ceil_div(extent),
         });
         let outer = work.outer();
         let outer = outer.iter().zip(&self.outer);
@@ -200,7 +200,8 @@ impl InOrder {
     }
 
     /// Bytes of its terms.
-    pub fn bytes(&self, work: &Work, tile: &[i64]) -> Expr {
+    pub fn bytes(&self, work: &Work) -> Expr {
+        let tile = [0, COLUMNS].map(|dim| work.extent(dim));
         let each = self.ctas.terms() * self.elements(tile) * TERM_BYTES;
         Expr::product([true, false].map(|kept| self.tiles(work, kept)).concat()) * each
     }

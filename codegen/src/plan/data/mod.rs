@@ -11,7 +11,6 @@
 //! - `warp_roles`: producer and consumer warps, pipes that boxes fill, staging
 //! - `model`: the plan
 //! - `realigned`: operands that are copied into the workspace first
-//! - `fates`: what a CTA has of each mode at a time
 //! - `print`: how it prints
 
 pub mod choices;
@@ -25,5 +24,4 @@ pub mod values;
 pub mod warp_roles;
 pub mod model;
 pub mod realigned;
-pub mod fates;
 mod print;

@@ -18,7 +18,7 @@ use crate::plan::data::folds::FoldPlan;
 use crate::plan::data::moves::{BoxCopy, Hop, Rows, SmemTile, Step};
 use crate::plan::data::values::{Does, Flow, Node};
 use crate::plan::data::warp_roles::Roles;
-use crate::plan::work_tiles::{COLUMNS, Work};
+use crate::plan::work_tiles::{COLUMNS, Dim, Fate, SUMMED, Work};
 use crate::spec::Planes;
 use crate::spec::keys::model::{Axis, Computes, LaunchKind, Operand, Role, modes_along, with_role};
 
@@ -83,10 +83,6 @@ pub struct Plan {
     pub operands: Vec<Operand>,
     /// Type sums are held in.
     pub accumulator: DType,
-    /// Names of the modes that a CTA's tile cuts: two of the output, then the summed one.
-    pub modes: Vec<String>,
-    /// Extents of a CTA's tile along them.
-    pub cta_tile: Vec<i64>,
     /// Threads that share out a tile: of a CTA, of CTAs that share it, or consumers of one tile.
     pub threads: u32,
     /// `.minnctapersm`.
@@ -95,7 +91,7 @@ pub struct Plan {
     pub launch: LaunchKind,
     /// Buffers of the shared-memory ring; 0 when no operand passes through shared memory.
     pub stages: u32,
-    /// How output tiles come to CTAs.
+    /// What a CTA's tile is, and how output tiles come to CTAs.
     pub work: Work,
     /// Tiles in shared memory.
     pub smem: Vec<SmemTile>,
@@ -126,6 +122,42 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The mode that a CTA's tile has elements along in that dimension.
+    pub fn mode(&self, dim: usize) -> Option<&str> {
+        self.work.dims.get(dim).map(Dim::mode)
+    }
+
+    /// The modes that a CTA's tile has elements along: the output's, then the summed one.
+    pub fn modes(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.work.dims.iter().map(Dim::mode)
+    }
+
+    /// The dimension of the tile whose elements lie along that mode.
+    pub fn dim(&self, mode: &str) -> Option<usize> {
+        self.modes().position(|own| own == mode)
+    }
+
+    /// Elements of a CTA's tile along that dimension; one along what it has none of.
+    pub fn extent(&self, dim: usize) -> i64 {
+        self.work.extent(dim)
+    }
+
+    /// Elements of a CTA's tile along the output's dimensions.
+    pub fn tile(&self) -> [i64; 2] {
+        [0, COLUMNS].map(|dim| self.extent(dim))
+    }
+
+    /// Products side by side.
+    pub fn planes(&self) -> i64 {
+        self.work.dims.get(COLUMNS).map_or(1, Dim::planes)
+    }
+
+    /// The fate of a mode; none of one that there are extents alone of.
+    pub fn fate(&self, mode: &str) -> Option<Fate> {
+        let mut fates = self.work.fates().into_iter();
+        fates.find(|one| one.mode == mode).map(|one| one.fate)
+    }
+
     /// Registers that a thread may have, where all threads have as many.
     pub fn registers_of_a_thread(&self) -> u32 {
         let ctas = self.min_ctas_per_sm.unwrap_or(1).max(1);
@@ -272,8 +304,7 @@ impl Plan {
     /// The mode of the tile that runs along an axis of an operand, itself or through a table.
     pub fn mode_along(&self, axis: &Axis) -> Option<usize> {
         let along = modes_along(&self.operands, axis);
-        let own = |mode: &String| along.contains(&mode.as_str());
-        self.modes.iter().position(own)
+        self.modes().position(|mode| along.contains(&mode))
     }
 
     /// The modes of the tile that run along an operand's axes.
@@ -335,14 +366,14 @@ impl Plan {
 
     /// Extents of an operand's tile along its two coordinates.
     pub fn tile_at(&self, operand: &Operand) -> [i64; 2] {
-        let extent = |mode: usize| self.cta_tile.get(mode).copied().unwrap_or(1);
-        self.places(operand).map(|place| place.map_or(1, extent))
+        self.places(operand)
+            .map(|place| place.map_or(1, |dim| self.extent(dim)))
     }
 
     /// Extents of an operand's tile.
     pub fn tile_of(&self, operand: &Operand) -> Vec<i64> {
-        let extent = |mode: usize| self.cta_tile.get(mode).copied().unwrap_or(1);
-        self.modes_of(operand).into_iter().map(extent).collect()
+        let modes = self.modes_of(operand).into_iter();
+        modes.map(|dim| self.extent(dim)).collect()
     }
 
     /// MMA blocks along k of one tile.
@@ -352,7 +383,6 @@ impl Plan {
             .as_ref()
             .and_then(|mma| mma.tiled.tile_mnk().ok())
             .map_or(1, |tile| tile[2]);
-        let k = self.cta_tile.get(2).copied().unwrap_or(1);
-        u32::try_from(k / unit.max(1)).unwrap_or(1)
+        u32::try_from(self.extent(SUMMED) / unit.max(1)).unwrap_or(1)
     }
 }

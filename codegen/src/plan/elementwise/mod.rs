@@ -31,6 +31,7 @@ use crate::plan::smem::arena;
 use crate::plan::undecided::undecided;
 use crate::plan::values::graph::Begins;
 use crate::plan::values::{atomics, chunked_rows, deterministic_sums, graph, whole_rows};
+use crate::plan::work_tiles::Fate;
 use crate::spec::keys::model::{self, Auto, Axis, Point, Spec};
 
 /// Plans the point. `None` when the chooser has violations that leave nothing to plan.
@@ -56,7 +57,6 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
     (flow.vector, flow.along) = (shares.vector, shares.along);
     flow.passes = passes(spec, chooser, &flow);
     let mut plan = undecided(point, threads);
-    plan.cta_tile = shares.tile.to_vec();
     plan.work.shared_by = u32::try_from(shares.ctas).unwrap_or(1);
     for at in 0..flow.nodes.len() {
         moves(point, chooser, &mut plan, &mut flow, (at, &shares))?;
@@ -241,12 +241,13 @@ fn folds(chooser: &mut Chooser<'_>, plan: &mut Plan, flow: &mut Flow, shares: &S
                 });
             }
         }
-        let in_chunks = flow.passes.as_ref().map(|passes| passes.over);
-        if in_chunks != Some(fold.over) {
+        let in_chunks = flow.passes.as_ref().map(|passes| passes.over) == Some(fold.over);
+        if !in_chunks {
             let most = shares.tile[fold.over];
             let words = ("is folded", "scheduler.passes many");
             whole_rows::held(chooser, plan, (fold.over, most), words);
         }
-        plan.work.hold(fold.over);
+        let fate = if in_chunks { Fate::Looped } else { Fate::Whole };
+        plan.work.hold(fold.over, fate);
     }
 }

@@ -23,7 +23,7 @@ use crate::plan::instructions::choose::Chooser;
 use crate::plan::limits::overlapping_outputs;
 use crate::plan::values::graph::{self, Begins, ProductSite};
 use crate::plan::values::{atomics, whole_rows};
-use crate::plan::work_tiles::COLUMNS;
+use crate::plan::work_tiles::{COLUMNS, Fate};
 use crate::spec::keys::model::{Operand, Role, Spec};
 
 /// What is computed of a product's sums and where it is stored.
@@ -149,13 +149,14 @@ pub(super) fn folds(plan: &Plan) -> bool {
 
 /// Notes that a tile has all columns that there are, where they are folded, or come in blocks.
 pub(super) fn hold_columns(spec: &Spec, chooser: &mut Chooser<'_>, plan: &mut Plan) {
-    let why = match (folds(plan), plan.work.is_in_blocks()) {
+    let is_in_blocks = plan.work.blocks().is_some();
+    let why = match (folds(plan), is_in_blocks) {
         (_, true) => "is a block of columns",
         (true, false) => "is folded",
         (false, false) => return,
     };
-    if !plan.work.is_in_blocks() {
-        plan.work.hold(COLUMNS);
+    if !is_in_blocks {
+        plan.work.hold(COLUMNS, Fate::Whole);
     }
     overlapping_outputs::check_blocks(chooser, plan, COLUMNS);
     let words = (why, "fold in a kernel behind this one");
@@ -166,10 +167,10 @@ pub(super) fn hold_columns(spec: &Spec, chooser: &mut Chooser<'_>, plan: &mut Pl
         words,
     );
     let [m, n, k] = spec.schedule.cluster;
-    if n > 1 && plan.work.is_in_blocks() {
+    if n > 1 && is_in_blocks {
         blocks_of_clusters(chooser, plan, n);
     } else if n > 1 {
-        let mode = plan.modes.get(COLUMNS).map_or("", String::as_str);
+        let mode = plan.mode(COLUMNS).unwrap_or_default();
         let message = format!(
             "cluster ({m},{n},{k}) has {n} CTAs along {mode}, which {why} and of which each tile \
              has all: use ({m},1,{k})"
@@ -180,7 +181,7 @@ pub(super) fn hold_columns(spec: &Spec, chooser: &mut Chooser<'_>, plan: &mut Pl
 
 /// CTAs of a cluster along the columns make blocks side by side: there are whole clusters of them.
 fn blocks_of_clusters(chooser: &mut Chooser<'_>, plan: &mut Plan, count: i64) {
-    let Some(blocks) = &plan.work.across[COLUMNS] else {
+    let Some(blocks) = plan.work.blocks() else {
         return;
     };
     let mode = blocks.mode.clone();
@@ -217,7 +218,7 @@ fn plan_folds(
         let layout = mma.tiled.atom_layout_mnk();
         let along = |mode: usize| layout.mode(mode).and_then(|mode| mode.size().ok());
         let [m, n] = [0, 1].map(|mode| along(mode).unwrap_or(1));
-        let mode = plan.modes.get(COLUMNS).map_or("", String::as_str);
+        let mode = plan.mode(COLUMNS).unwrap_or_default();
         let message = format!(
             "mma.atoms ({m},{n},1) gives parts of a row to several warps, and {mode} is folded by \
              the lanes of one: use 1 along {mode}"

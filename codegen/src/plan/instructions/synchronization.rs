@@ -52,7 +52,7 @@ const NEEDS: &[Need] = &[
         instead: "one thread for each row",
         when: |plan| {
             let of_lanes = plan.combinings().any(|one| one.lanes != 0);
-            let few = |sums: &InOrder| sums.elements(&plan.cta_tile) <= i64::from(WARP / 2);
+            let few = |sums: &InOrder| sums.elements(plan.tile()) <= i64::from(WARP / 2);
             let of_terms = plan.in_order().any(|(_, sums)| few(sums));
             of_lanes || of_terms || plan.folds().any(|fold| fold.spread.count > 1)
         },

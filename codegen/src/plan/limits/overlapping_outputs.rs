@@ -34,8 +34,8 @@ pub(in crate::plan) fn check_tiles(chooser: &mut Chooser<'_>, plan: &Plan) {
         let constant = plan.computes.formula.constant_of(&axis.mode);
         constant.map_or(tile, |extent| extent.min(tile))
     };
-    let m = there(&first, plan.cta_tile[0]);
-    let n = there(&second, plan.cta_tile[1]);
+    let m = there(&first, plan.extent(0));
+    let n = there(&second, plan.extent(1));
     if rows < m && columns < n {
         let name = &d.name;
         let [first, second] = [first.mode, second.mode];
@@ -56,11 +56,7 @@ pub(in crate::plan) fn check_tiles(chooser: &mut Chooser<'_>, plan: &Plan) {
 
 /// Refuses outputs whose blocks lie in one another, as constant strides have it.
 pub(in crate::plan) fn check_blocks(chooser: &mut Chooser<'_>, plan: &Plan, columns: usize) {
-    let columns = plan
-        .modes
-        .get(columns)
-        .map(String::as_str)
-        .unwrap_or_default();
+    let columns = plan.mode(columns).unwrap_or_default();
     let Some(extent) = plan.computes.formula.constant_of(columns) else {
         return;
     };

@@ -12,6 +12,7 @@ use crate::plan::data::values::{Does, Every, Flow, Node, Pass, Staged};
 use crate::plan::data::warp_roles::BARRIER_BYTES;
 use crate::plan::instructions::choose::Chooser;
 use crate::plan::values::atomics;
+use crate::plan::work_tiles::SUMMED;
 use crate::spec::keys::model::{Auto, Axis, Operand, Role, Spec};
 
 /// Registers a thread needs besides accumulators and fragments: addresses, predicates, loop state.
@@ -22,7 +23,12 @@ pub(in crate::plan) fn check_smem(chooser: &mut Chooser<'_>, plan: &Plan) {
     let allowed = plan.arch.smem_max_bytes;
     let all = plan.arena.bytes();
     if all > allowed {
-        let tile: Vec<String> = plan.cta_tile.iter().map(i64::to_string).collect();
+        let tile: Vec<String> = plan
+            .work
+            .dims
+            .iter()
+            .map(|dim| dim.extent().to_string())
+            .collect();
         let roles = plan.roles.as_ref();
         let barriers = roles.map_or(0, |_| 2 * BARRIER_BYTES);
         let slots = plan.arena.find(Holds::Slots(0));
@@ -204,7 +210,7 @@ pub(in crate::plan) fn check_fragments(
     };
     let [_, a, b, c] = facts.types;
     let buffers = if plan.stages > 1 { 2 } else { 1 };
-    let planes = plan.computes.planes();
+    let planes = plan.planes();
     let elements = parts.a.values.len() as i64 + planes * parts.b.values.len() as i64;
     let raw = if mma.widen.is_some() { elements } else { 0 };
     let fragments = (held(&parts.a, a) + planes * held(&parts.b, b) + raw) * buffers;
@@ -322,7 +328,7 @@ fn live_registers(plan: &Plan, flow: &Flow) -> i64 {
     let held = |at: usize| {
         let node = &flow.nodes[at];
         let extent = |mode: usize| match node.keeps[mode] {
-            true => plan.cta_tile[mode],
+            true => plan.extent(mode),
             false => 1,
         };
         // What comes one by one has a register each.
@@ -368,7 +374,7 @@ fn live_registers(plan: &Plan, flow: &Flow) -> i64 {
             Does::Fold(from, number) if passes.carries(flow, &flow.nodes[*at]) => {
                 let fold = &flow.folds[number];
                 let few = fold.spread.count * flow.together(fold.over);
-                (held(from) * few / plan.cta_tile[fold.over].max(1)).max(1)
+                (held(from) * few / plan.extent(fold.over).max(1)).max(1)
             }
             _ => 0,
         });
@@ -391,7 +397,7 @@ fn live_registers(plan: &Plan, flow: &Flow) -> i64 {
 pub(in crate::plan) fn check_blocks(chooser: &mut Chooser<'_>, plan: &Plan) {
     let blocks = plan.k_blocks();
     if plan.stages > 1 && !blocks.is_multiple_of(2) {
-        let k = plan.cta_tile.get(2).copied().unwrap_or(0);
+        let k = plan.extent(SUMMED);
         let message = format!(
             "cta_tile k {k} holds {blocks} mma blocks; double-buffered fragments need an even \
              number: use {}",

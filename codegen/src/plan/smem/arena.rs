@@ -35,7 +35,7 @@ pub(in crate::plan) fn place(plan: &mut Plan) {
         let Some(sums) = &combining.in_order else {
             continue;
         };
-        let bytes = sums.parts() * sums.elements(&plan.cta_tile) * TERM_BYTES;
+        let bytes = sums.parts() * sums.elements(plan.tile()) * TERM_BYTES;
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         arena.put(Holds::Sums(number), sets, bytes);
     }

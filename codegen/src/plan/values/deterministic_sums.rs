@@ -125,7 +125,7 @@ impl Plan {
         if sums.peek().is_none() {
             return self.work.workspace();
         }
-        let sums = sums.map(|(_, sums)| sums.bytes(&self.work, &self.cta_tile));
+        let sums = sums.map(|(_, sums)| sums.bytes(&self.work));
         let partials = self.work.all_partial_bytes();
         let zero = Expr::from(self.zero_bytes());
         Some(

@@ -102,7 +102,7 @@ fn misfit_of_plan(plan: &Plan, output: &Operand, input: &Operand) -> Result<Opti
         ));
     };
     // Threads that differ along a mode that there is none of have no elements of their own.
-    let has_all = |load: &Node| (0..plan.modes.len().min(2)).all(|mode| load.keeps[mode]);
+    let has_all = |load: &Node| (0..plan.modes().len().min(2)).all(|mode| load.keeps[mode]);
     let whole = loads
         .iter()
         .all(|load| load.table.is_none() && has_all(load));

@@ -28,7 +28,7 @@ pub(in crate::plan) fn held(
     (over, most): (usize, i64),
     (why, otherwise): (&str, &str),
 ) {
-    let mode = plan.modes.get(over).cloned().unwrap_or_default();
+    let mode = plan.mode(over).unwrap_or_default().to_owned();
     let extent = plan.computes.formula.constant_of(&mode);
     let whole = Assumption::ExtentMost {
         reason: format!("a CTA holds all of {mode}, which {why}"),

@@ -5,6 +5,7 @@
 //! places are functions over any numbers: launches reckon the grid with expressions, lowering the
 //! place of a work tile on the device, and the certificate goes through all of them with its own.
 //!
+//! - `dims`: the dimensions of a tile, groups of modes
 //! - `arith`: the numbers
 //! - `raster`: the order of output tiles
 //! - `parts`: tiles cut along k, each for a cluster
@@ -12,6 +13,7 @@
 //! - `enumerate`: what each cluster of a launch makes
 
 pub mod arith;
+pub mod dims;
 pub mod raster;
 pub mod parts;
 pub mod spans;
@@ -22,6 +24,7 @@ use std::convert::Infallible;
 use tilewright_bundle::Expr;
 
 use self::arith::{AsItIs, Count, Index, Names};
+pub use self::dims::{Dim, Fate, ModeFate};
 use self::parts::PartRule;
 use self::spans::SpanRule;
 
@@ -43,16 +46,11 @@ pub const ACCUMULATOR_BYTES: i64 = 4;
 /// How output tiles come to CTAs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Work {
-    /// What an output tile covers: the output's modes, then the summed one, with its extent along
-    /// each.
-    pub tile: Vec<(String, i64)>,
-    /// Axes at each point of which there are all tiles along the output's modes, the slowest first.
-    pub apart: Vec<WorkAxis>,
-    /// The axes along the output's two modes that tiles stand along; none where a tile has all
-    /// that there is.
-    pub across: [Option<WorkAxis>; 2],
-    /// The axis that the main loop of a product goes along: k, or the parts of a sum.
-    pub looped: Option<WorkAxis>,
+    /// The dimensions of a CTA's tile: the output's two, then the summed one of a product.
+    pub dims: Vec<Dim>,
+    /// Modes at each point of which there are all tiles along the output's dimensions, the slowest
+    /// first.
+    pub apart: Vec<ModeFate>,
     /// Order of the output tiles.
     pub raster: Raster,
     /// Which of them a CTA makes.
@@ -63,30 +61,6 @@ pub struct Work {
     pub shared_by: u32,
     /// How CTAs stand in clusters; `None` where a kernel knows nothing of them.
     pub cluster: Option<Cluster>,
-}
-
-/// An axis that work tiles are counted along.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WorkAxis {
-    /// The mode.
-    pub mode: String,
-    /// What a work tile has of it: so many elements, or one coordinate.
-    pub fate: Fate,
-}
-
-/// What a CTA has of a mode at a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// So many elements, an extent of the tile: tiles stand along the mode.
-    Tiled(i64),
-    /// All that there are, so many at most: rows that are folded, the columns of a block.
-    Whole(i64),
-    /// One coordinate: outer modes, batches, blocks of columns.
-    One,
-    /// So many values side by side, one for each coordinate: planes.
-    Unrolled(i64),
-    /// So many elements a step, step after step: k, parts of a sum, long rows in several passes.
-    Looped(i64),
 }
 
 /// Which work tiles a CTA makes.
@@ -147,39 +121,6 @@ impl Source {
     }
 }
 
-impl Fate {
-    /// Elements of it that a CTA has at a time, at most.
-    pub fn extent(self) -> i64 {
-        match self {
-            Fate::Tiled(extent)
-            | Fate::Whole(extent)
-            | Fate::Unrolled(extent)
-            | Fate::Looped(extent) => extent,
-            Fate::One => 1,
-        }
-    }
-}
-
-impl WorkAxis {
-    /// An axis of which a work tile has one coordinate.
-    pub fn one(mode: &str) -> WorkAxis {
-        WorkAxis {
-            mode: mode.to_owned(),
-            fate: Fate::One,
-        }
-    }
-
-    /// Elements of it that a work tile has.
-    pub fn each(&self) -> i64 {
-        self.fate.extent()
-    }
-
-    /// Tiles along it, so many counted as one.
-    fn count<N: Count>(&self, extent: N, each: u32) -> N {
-        N::ceil_div(extent, self.each() * i64::from(each))
-    }
-}
-
 impl Work {
     /// Whether a CTA makes one work tile after another.
     pub fn is_persistent(&self) -> bool {
@@ -219,36 +160,75 @@ impl Work {
     }
 
     /// Whether a CTA has all of that mode of the tile, however long the problem is.
-    pub fn holds(&self, mode: usize) -> bool {
-        let axis = self.across.get(mode);
-        mode < self.tile.len() && axis.is_some_and(Option::is_none)
+    pub fn holds(&self, dim: usize) -> bool {
+        dim < SUMMED
+            && self
+                .dims
+                .get(dim)
+                .is_some_and(|dim| dim.counted().is_none())
     }
 
-    /// Notes that a CTA has all of that mode of the tile.
-    pub fn hold(&mut self, mode: usize) {
-        if let Some(axis) = self.across.get_mut(mode) {
-            *axis = None;
+    /// Notes that a CTA has all of that dimension, at once or a chunk at a time.
+    pub fn hold(&mut self, dim: usize, fate: impl Fn(i64) -> Fate) {
+        if let Some(dim) = self.dims.get_mut(dim) {
+            dim.becomes(fate);
         }
     }
 
-    /// Whether tiles stand along blocks of columns, where they would along columns.
-    pub fn is_in_blocks(&self) -> bool {
-        let one = |axis: &WorkAxis| axis.fate == Fate::One;
-        self.across.iter().flatten().any(one)
+    /// The output's dimension that a CTA goes along a chunk at a time.
+    pub fn chunked(&self) -> Option<usize> {
+        let mut dims = self.dims.iter().take(SUMMED);
+        dims.position(|dim| dim.looped().is_some())
+    }
+
+    /// Elements of a tile along that dimension; one along what it has none of.
+    pub fn extent(&self, dim: usize) -> i64 {
+        self.dims.get(dim).map_or(1, Dim::extent)
+    }
+
+    /// What tiles stand along in the output's two dimensions; none where a tile has all.
+    pub fn across(&self) -> [Option<&ModeFate>; 2] {
+        [0, COLUMNS].map(|at| self.dims.get(at)?.counted())
+    }
+
+    /// What the main loop of a product goes along: k, or the parts of a sum.
+    pub fn looped(&self) -> Option<&ModeFate> {
+        self.dims.get(SUMMED)?.looped()
+    }
+
+    /// The blocks that tiles stand along where they would along columns.
+    pub fn blocks(&self) -> Option<&ModeFate> {
+        let mut across = self.across().into_iter().flatten();
+        across.find(|along| along.fate == Fate::One)
     }
 
     /// The modes that a work tile has one coordinate along.
     pub fn outer(&self) -> Vec<String> {
-        let all = self.apart.iter().chain(self.across.iter().flatten());
-        let one = all.filter(|axis| axis.fate == Fate::One);
-        one.map(|axis| axis.mode.clone()).collect()
+        let all = self.apart.iter().chain(self.blocks());
+        all.map(|axis| axis.mode.clone()).collect()
+    }
+
+    /// The fate of every mode that the kernel goes along, each once: those that the tile has
+    /// elements along, those that it has one coordinate along, the slowest first, then those of
+    /// planes and of parts.
+    pub fn fates(&self) -> Vec<ModeFate> {
+        let (mut fates, mut behind) = (Vec::new(), Vec::new());
+        for dim in &self.dims {
+            let mut modes = dim.modes.iter().cloned();
+            fates.extend(modes.next());
+            behind.extend(modes);
+        }
+        fates.extend(self.apart.iter().cloned());
+        fates.extend(behind);
+        fates
     }
 
     /// The mode that a step of the main loop has one coordinate along, where it is none of the
     /// tile's: parts of a sum.
     pub fn part(&self) -> Option<&str> {
-        let looped = self.looped.as_ref().map(|axis| axis.mode.as_str());
-        looped.filter(|mode| self.tile.iter().all(|(tiled, _)| tiled != mode))
+        let summed = self.dims.get(SUMMED)?;
+        let looped = summed.looped()?.mode.as_str();
+        (looped != summed.mode()).then_some(looped)
     }
 
     /// The modes that a CTA has one coordinate along at a time: for a work tile, then for a step of
@@ -264,14 +244,14 @@ impl Work {
     /// # Errors
     /// What keeps the extent of a mode from being known.
     pub fn sizes<N, E>(&self, of: impl Fn(&str) -> Result<N, E>) -> Result<Sizes<N>, E> {
-        let of_axis =
-            |axis: &Option<WorkAxis>| axis.as_ref().map(|axis| of(&axis.mode)).transpose();
+        let of_axis = |axis: Option<&ModeFate>| axis.map(|axis| of(&axis.mode)).transpose();
+        let [rows, columns] = self.across();
         Ok(Sizes {
             apart: (self.apart.iter())
                 .map(|axis| of(&axis.mode))
                 .collect::<Result<_, E>>()?,
-            across: [of_axis(&self.across[0])?, of_axis(&self.across[1])?],
-            looped: of_axis(&self.looped)?,
+            across: [of_axis(rows)?, of_axis(columns)?],
+            looped: of_axis(self.looped())?,
         })
     }
 
@@ -279,8 +259,9 @@ impl Work {
     pub fn tiles<N: Count>(&self, sizes: &Sizes<N>, hoist: &mut impl Names<N>) -> [N; 2] {
         let Cluster(each) = self.cluster();
         let mut tiles = [N::int(1), N::int(1)];
+        let across = self.across();
         for (mode, tiles) in tiles.iter_mut().enumerate() {
-            if let (Some(axis), Some(extent)) = (&self.across[mode], &sizes.across[mode]) {
+            if let (Some(axis), Some(extent)) = (across[mode], &sizes.across[mode]) {
                 *tiles = hoist.name("tiles", axis.count(extent.clone(), each[mode]));
             }
         }
@@ -295,7 +276,7 @@ impl Work {
 
     /// Steps of the main loop that an output tile is made in.
     pub fn steps<N: Count>(&self, sizes: &Sizes<N>) -> N {
-        match (&self.looped, &sizes.looped) {
+        match (self.looped(), &sizes.looped) {
             (Some(axis), Some(extent)) => axis.count(extent.clone(), 1),
             _ => N::int(1),
         }
@@ -336,9 +317,9 @@ impl Work {
         }
         let names = ["tile_m", "tile_n"];
         at = std::array::from_fn(|mode| hoist.name(names[mode], at[mode].clone()));
-        for (mode, axis) in self.across.iter().enumerate() {
+        for (mode, axis) in self.across().into_iter().enumerate() {
             if let (
-                Some(WorkAxis {
+                Some(ModeFate {
                     fate: Fate::One, ..
                 }),
                 Some(blocks),
@@ -428,8 +409,7 @@ impl Work {
 
     /// Bytes of the partial sums of an output tile; `None` where none is cut.
     pub fn partial_bytes(&self) -> Option<i64> {
-        let extents = self.tile.iter().take(SUMMED).map(|(_, extent)| extent);
-        let sums: i64 = extents.product();
+        let sums: i64 = self.dims.iter().take(SUMMED).map(Dim::extent).product();
         self.cuts_tiles().then_some(sums * ACCUMULATOR_BYTES)
     }
 

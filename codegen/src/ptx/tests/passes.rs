@@ -82,7 +82,7 @@ scheduler: {{ passes: many }}
         ];
         let launch = Launch {
             entry: self.program.entry.clone(),
-            grid: [(LINES as u32).div_ceil(self.plan.cta_tile[0] as u32), 1, 1],
+            grid: [(LINES as u32).div_ceil(self.plan.extent(0) as u32), 1, 1],
             block: [self.program.threads, 1, 1],
             cluster: [1; 3],
             programmatic: false,

@@ -44,10 +44,10 @@ impl<'k> Memory<'k, '_> {
         for mode in 0..2 {
             let whole = extents[mode] as i64;
             taken[mode] = whole;
-            if mode < self.plan.modes.len() {
+            if mode < self.plan.modes().len() {
                 start[mode] = self.first(machine, at, Mode::Tile(mode))?;
             }
-            if mode < self.plan.modes.len() && whole > 1 {
+            if mode < self.plan.modes().len() && whole > 1 {
                 taken[mode] = self.taken(machine, at, (mode, whole), bounds)?;
             }
         }
@@ -271,9 +271,7 @@ impl<'k> Memory<'k, '_> {
                 "waits for {waits} CTAs of a tile of {name}, not {ctas}"
             ));
         }
-        let flow = self.plan.flow.as_ref();
-        let over = flow.and_then(|flow| Some(flow.passes.as_ref()?.over));
-        let passed = over.filter(|over| folds[*over]);
+        let passed = self.plan.work.chunked().filter(|over| folds[*over]);
         if sums.passed != passed {
             return Err(format!("adds up {name} over other chunks than there are"));
         }
@@ -311,7 +309,7 @@ impl<'k> Memory<'k, '_> {
                 }
             }
         }
-        let all = sums.ctas.terms() * sums.parts() * sums.elements(&self.plan.cta_tile);
+        let all = sums.ctas.terms() * sums.parts() * sums.elements(self.plan.tile());
         match places.len() as i64 == all {
             true => Ok(()),
             false => Err(format!(

@@ -13,6 +13,7 @@ use crate::dtype::DType;
 use crate::element::Element;
 use crate::ir::tile::{Bounds, FoldId, Held, Place, Slice, TileId, View, WHOLE};
 use crate::plan::data::folds::FoldPlan;
+use crate::plan::work_tiles::SUMMED;
 
 /// What the leaves of a value are that are no elements of tiles.
 struct Ground {
@@ -169,9 +170,10 @@ impl<'k> Memory<'k, '_> {
         let mut starts = Vec::new();
         for (at_mode, mode) in formula.modes.iter().enumerate().filter(|_| named != 0) {
             let is_named = named >> at_mode & 1 == 1;
-            let number = |modes: &[String]| modes.iter().position(|name| *name == mode.name);
-            let along = number(&self.plan.modes).filter(|at| is_named && *at < 2);
-            let outer = number(&self.kernel.work.at_one()).filter(|_| is_named);
+            let along = (self.plan.dim(&mode.name)).filter(|at| is_named && *at < SUMMED);
+            let at_one = self.kernel.work.at_one();
+            let outer = at_one.iter().position(|name| *name == mode.name);
+            let outer = outer.filter(|_| is_named);
             let start = match along.map(Mode::Tile).or(outer.map(Mode::Outer)) {
                 Some(mode) => self.first(machine, at, mode)?,
                 None => 0,
@@ -185,12 +187,6 @@ impl<'k> Memory<'k, '_> {
         })
     }
 
-    /// The mode that is gone along in chunks.
-    pub(super) fn passes_over(&self) -> Option<usize> {
-        let passes = self.plan.flow.as_ref()?.passes.as_ref();
-        passes.map(|passes| passes.over)
-    }
-
     /// How many of so many elements along a mode take part in a fold, from a tile's first on.
     pub(super) fn taken(
         &self,
@@ -200,7 +196,7 @@ impl<'k> Memory<'k, '_> {
         bounds: Bounds,
     ) -> Result<i64, String> {
         let start = self.first(machine, at, Mode::Tile(over))?;
-        let mode = self.plan.modes.get(over).map_or("", String::as_str);
+        let mode = self.plan.mode(over).unwrap_or_default();
         let extent = self.problem.extent(mode).unwrap_or(1);
         let inside = (extent - start).clamp(0, whole);
         match bounds {
@@ -332,7 +328,7 @@ impl<'k> Memory<'k, '_> {
         }
         let whole = extents[0][fold.over] as i64;
         // Of what comes from all chunks, every element is there.
-        let taken = match self.passes_over() == Some(fold.over) {
+        let taken = match self.plan.work.chunked() == Some(fold.over) {
             true => whole,
             false => self.taken(machine, at, (fold.over, whole), bounds)?,
         };

@@ -97,7 +97,7 @@ impl<'k> Memory<'k, '_> {
         let operand = self.plan.operands.get(slice.operand);
         let operand = operand.ok_or("an operand of no number")?;
         let modes = self.plan.places(operand);
-        let named = modes.map(|mode| mode.and_then(|mode| self.plan.modes.get(mode)));
+        let named = modes.map(|mode| mode.and_then(|mode| self.plan.mode(mode)));
         Ok(Looking {
             slice,
             start,

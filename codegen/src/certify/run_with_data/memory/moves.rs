@@ -169,14 +169,14 @@ impl<'k> Memory<'k, '_> {
             if mode.is_empty() {
                 return Ok(0);
             }
-            let modes = &self.kernel.work.tile;
-            let number = modes.iter().position(|(known, _)| known == mode);
+            let dims = &self.kernel.work.dims;
+            let number = dims.iter().position(|dim| dim.mode() == mode);
             let number = number.ok_or_else(|| format!("no tile cuts the mode {mode}"))?;
             match portion.start.get(number) {
                 Some(_) => self.first(machine, at, Mode::Tile(number)),
                 // A part of a sum has all that is summed.
                 None if number == SUMMED && part.is_some() => Ok(0),
-                None if number == SUMMED => Ok((portion.first + k_tile) * modes[number].1),
+                None if number == SUMMED => Ok((portion.first + k_tile) * dims[number].extent()),
                 None => Err(format!("no place along the mode {mode}")),
             }
         };
@@ -225,8 +225,8 @@ impl<'k> Memory<'k, '_> {
         let Mode::Tile(mode) = mode else {
             return Ok(start);
         };
-        let chunk = (machine.agents[at].trip).filter(|_| self.passes_over() == Some(mode));
-        Ok(start + chunk.map_or(0, |chunk| i64::from(chunk) * self.plan.cta_tile[mode]))
+        let chunk = (machine.agents[at].trip).filter(|_| self.plan.work.chunked() == Some(mode));
+        Ok(start + chunk.map_or(0, |chunk| i64::from(chunk) * self.plan.extent(mode)))
     }
 
     /// The extents of a buffer: of a staging buffer those of a box.

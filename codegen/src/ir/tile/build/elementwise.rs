@@ -50,7 +50,7 @@ pub(super) fn work_tile<'p>(tiles: &mut Tiles<'p>, flow: &'p Flow) -> Result<Wor
     // Where vectors lie along chunks, each chunk has its own edge, and rows alone have one here.
     if passes.is_some_and(|passes| passes.over == flow.along) {
         let inside = ways(Bounds::Inside)?;
-        match plan.cta_tile[1 - flow.along] {
+        match plan.extent(1 - flow.along) {
             1 => ops.extend(inside),
             _ => ops.push(Op::IfInside(inside, ways(Bounds::Vectors)?)),
         }

@@ -90,7 +90,10 @@ impl<'p> Tiles<'p> {
     fn declare(&mut self, name: &str, dtype: DType, operand: &Operand, place: Place) -> TileId {
         let plan = self.plan;
         let mut modes = plan.places(operand).map(|place| match place {
-            Some(mode) => (plan.modes[mode].clone(), plan.cta_tile[mode]),
+            Some(dim) => (
+                plan.mode(dim).unwrap_or_default().to_owned(),
+                plan.extent(dim),
+            ),
             None => (String::new(), 1),
         });
         let planes = plan.planes_of(operand);
@@ -238,7 +241,7 @@ impl<'p> Tiles<'p> {
             };
             self.declare(name, dtype, output, Place::Rmem(held))
         };
-        let planes = 0..plan.computes.planes() as usize;
+        let planes = 0..plan.planes() as usize;
         let acc: Vec<TileId> = planes
             .map(|plane| hold(plan.sum_name(plane), acc_type, ty))
             .collect();

@@ -158,10 +158,7 @@ impl<'p> Lowering<'p> {
             if !sums.goes(mode) {
                 continue;
             }
-            let count = ceil_div(
-                self.extent(mode)?,
-                plan.cta_tile.get(mode).copied().unwrap_or(1),
-            );
+            let count = ceil_div(self.extent(mode)?, plan.extent(mode));
             let count = self.builder.hoist("tiles", count);
             let at = self.state.tile[mode].clone();
             if self.kernel.work.cluster().0[mode] > 1 {
@@ -209,7 +206,7 @@ impl<'p> Lowering<'p> {
             }
             let mut count = long(sums.ctas.terms() * self.elements(sums) * TERM_BYTES);
             for mode in (0..2).filter(|mode| sums.goes(*mode)) {
-                let tile = plan.cta_tile.get(mode).copied().unwrap_or(1);
+                let tile = plan.extent(mode);
                 count = mul(count, widen(ceil_div(self.extent(mode)?, tile)));
             }
             for number in 0..sums.outer.len() {
@@ -252,7 +249,7 @@ impl<'p> Lowering<'p> {
 
     /// Elements of a tile.
     fn elements(&self, sums: &InOrder) -> i64 {
-        sums.elements(&self.plan.cta_tile)
+        sums.elements(self.plan.tile())
     }
 
     /// So many bytes behind the start of scratch memory.

@@ -387,10 +387,10 @@ fn register(
     let packing = packing.ok_or_else(|| bug(plan, "a node in no registers"))?;
     let extents = [0, 1].map(|at| match (node.keeps[at], other) {
         (true, Some((along, extent))) if along == at => extent,
-        (true, _) => plan.cta_tile.get(at).copied().unwrap_or(1),
+        (true, _) => plan.extent(at),
         (false, _) => 1,
     });
-    let name = |at: usize| plan.modes.get(at).cloned().unwrap_or_default();
+    let name = |at: usize| plan.mode(at).unwrap_or_default().to_owned();
     let modes = [0, 1].map(|at| (name(at), extents[at]));
     let held = Held {
         ty: packing.ty,

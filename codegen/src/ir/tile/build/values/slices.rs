@@ -90,10 +90,10 @@ impl FlowTiles<'_> {
     /// What a fold tests: nothing where every problem has as much of its mode as the tile.
     fn bounds_of(&self, fold: usize, bounds: Bounds) -> Bounds {
         let over = self.flow.folds.get(fold).map(|fold| fold.over);
-        let mode = over.and_then(|over| self.plan.modes.get(over));
-        let extent = over.and_then(|over| self.plan.cta_tile.get(over));
+        let mode = over.and_then(|over| self.plan.mode(over));
+        let extent = over.map(|over| self.plan.extent(over));
         let known = mode.and_then(|mode| self.plan.computes.formula.constant_of(mode));
-        match known.is_some() && known == extent.copied() {
+        match known.is_some() && known == extent {
             true => Bounds::Inside,
             false => bounds,
         }

@@ -296,7 +296,8 @@ fn params(plan: &Plan) -> Vec<Param> {
             ty,
         });
     }
-    for axis in plan.operands.iter().flat_map(Operand::sized_axes) {
+    let axes = plan.operands.iter().flat_map(Operand::all_axes);
+    for axis in axes.filter(|axis| !plan.is_of_planes(axis)) {
         push_once(&mut params, &axis.mode, ParamType::I32);
     }
     if plan.workspace().is_some() {

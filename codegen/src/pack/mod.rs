@@ -338,13 +338,8 @@ fn tensor_map(plan: &Plan, operand: &str) -> std::result::Result<TensorMapAbi, S
         }
         dims.push(Expr::named(&axis.mode));
     }
-    if let Some((_, axis)) = &facts.plane {
-        dims.push(plan.computes.planes_of(facts).into());
-        strides.push(plan.launch_stride(&axis.stride));
-        boxed.push(1);
-    }
     for axis in facts.axes_apart() {
-        dims.push(Expr::named(&axis.mode));
+        dims.push(plan.launch_extent(axis));
         strides.push(plan.launch_stride(&axis.stride));
         boxed.push(1);
     }

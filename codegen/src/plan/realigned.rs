@@ -112,7 +112,7 @@ fn misfit(spec: &Spec, copied: &Copied) -> Option<String> {
         "is packed, and lies in the order that the kernel reads"
     } else if operand.dtype.per_byte() > 1 {
         "has elements that share a byte, of which rows are whole bytes by themselves"
-    } else if operand.plane.is_some() {
+    } else if spec.problem.compute.has_planes(operand) {
         "has planes, which one copy does not bring"
     } else if operand.all_axes().any(|axis| axis.table.is_some()) {
         "is looked into by a table, of which rows are read where they lie"
@@ -187,7 +187,7 @@ impl Copied {
 /// The axes of an operand from that one outwards.
 fn outwards(operand: &Operand, inner: usize) -> Vec<&Axis> {
     let is_inner = |(at, _): &(usize, &Axis)| *at == inner;
-    let (mut axes, rows): (Vec<_>, Vec<_>) = operand.sized_axes().enumerate().partition(is_inner);
+    let (mut axes, rows): (Vec<_>, Vec<_>) = operand.all_axes().enumerate().partition(is_inner);
     axes.extend(rows);
     axes.into_iter().map(|(_, axis)| axis).collect()
 }

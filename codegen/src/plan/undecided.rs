@@ -55,7 +55,7 @@ fn one_tile_each(spec: &Spec) -> Work {
     let mut apart: Vec<ModeFate> = outer.iter().map(|mode| ModeFate::one(mode)).collect();
     // Tiles stand along blocks of columns where they would along columns.
     let blocks = compute.blocks().and_then(|_| apart.pop());
-    let planes = compute.planes.iter();
+    let planes = compute.planes();
     let planes = planes.map(|one| ModeFate::new(&one.mode, Fate::Unrolled(one.count)));
     let part = compute.part();
     let part = part.map(|mode| ModeFate::new(&mode, Fate::Looped(1)));

@@ -176,12 +176,10 @@ impl Limits<'_> {
     ) -> Result<(), String> {
         let size = i128::from(operand.dtype.bytes());
         let bytes = &bytes.scaled(i128::from(operand.dtype.per_byte()));
-        let planes = i128::from(self.plan.computes.planes_of(operand));
         for (mode, (coord, axis)) in coords.iter().zip(operand.all_axes()).enumerate() {
             let extent = &axis.mode;
-            let of_planes = (operand.plane.iter()).any(|(_, plane)| plane.mode == *extent);
-            let limit = match of_planes {
-                true => Some(Poly::constant(planes)),
+            let limit = match self.plan.is_of_planes(axis) {
+                true => Some(Poly::constant(i128::from(self.plan.planes()))),
                 false => known.param(extent),
             };
             let limit = limit.ok_or_else(|| format!("there is no parameter {extent}"))?;

@@ -126,7 +126,7 @@ fn check_copy(plan: &Plan, copy: &BoxCopy) -> std::result::Result<u64, String> {
         .ok_or("the operand has no tile in shared memory")?;
     let operand = plan.operand(&copy.operand).ok_or("no such operand")?;
     let [rows, columns] = plan.tile_at(operand);
-    let planes = plan.computes.planes_of(operand);
+    let planes = plan.plane_count(operand);
     let extents = [rows * planes, columns];
     // Rows of one plane are those of a box at most, which its third coordinate says.
     if copy.plane_rows != (planes > 1).then_some(rows) {

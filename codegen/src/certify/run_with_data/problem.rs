@@ -47,9 +47,9 @@ pub(super) struct Problem {
 /// The axes of an operand that a tile is at one coordinate of: along outer modes, then the one
 /// that tells planes apart.
 fn along_places<'o>(plan: &Plan, operand: &'o Operand) -> impl Iterator<Item = (usize, &'o Axis)> {
-    let plane = operand.plane.iter();
     let number = plan.work.at_one().len();
-    (plan.outer_of(operand)).chain(plane.map(move |(_, axis)| (number, axis)))
+    let plane = plan.plane_axis(operand).into_iter();
+    (plan.outer_of(operand)).chain(plane.map(move |axis| (number, axis)))
 }
 
 impl Problem {

@@ -132,7 +132,7 @@ fn planes_behind_the_last_are_no_elements() {
         let Place::Gmem(operand, _) = kernel.tiles[second.0].place else {
             return;
         };
-        let planes = plan.computes.planes();
+        let planes = plan.planes();
         kernel.tiles[second.0].place = Place::Gmem(operand, Some(planes));
         let message = refusal(guarded(&plan, &kernel));
         assert!(message.contains("to the end of p"), "{message}");

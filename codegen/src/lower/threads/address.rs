@@ -46,6 +46,8 @@ pub(in crate::lower) struct GmemTile<'p> {
     operand: &'p Operand,
     /// The plane that it is of, where each has its own.
     plane: Option<i64>,
+    /// The axis of the operand that tells them apart.
+    plane_axis: Option<&'p Axis>,
     base: crate::ir::thread::program::ParamId,
     offset: Expr,
     moving: Option<Expr>,
@@ -130,6 +132,7 @@ impl<'p> GmemTile<'p> {
         Some(GmemTile {
             operand,
             plane,
+            plane_axis: plan.plane_axis(operand),
             base: builder.param(&operand.name)?,
             offset,
             moving,
@@ -216,8 +219,8 @@ impl<'p> GmemTile<'p> {
             Some((*value.get(at)?, self.operand.stride(axis), pinned))
         });
         // All threads are as far from the first plane.
-        let plane = self.plane.zip(self.operand.plane.as_ref());
-        let plane = plane.map(|(number, (_, axis))| Some((number, &axis.stride, None)));
+        let plane = self.plane.zip(self.plane_axis);
+        let plane = plane.map(|(number, axis)| Some((number, &axis.stride, None)));
         for along in plane.into_iter().chain(own) {
             let (number, stride, pinned) = along?;
             match (stride, pinned) {
@@ -270,9 +273,8 @@ pub(in crate::lower) fn first_coords(
     (operand, plane): (&Operand, Option<i64>),
     state: &State,
 ) -> Vec<Expr> {
-    let of_plane = operand.plane.as_ref().map(|_| operand.axes.len());
-    let of_axis = |(number, axis): (usize, &Axis)| {
-        if of_plane == Some(number) {
+    let of_axis = |axis: &Axis| {
+        if plan.is_of_planes(axis) {
             return long(plane.unwrap_or(0));
         }
         let mut outer = plan.outer_of(operand);
@@ -284,7 +286,7 @@ pub(in crate::lower) fn first_coords(
             None => long(0),
         }
     };
-    operand.all_axes().enumerate().map(of_axis).collect()
+    operand.all_axes().map(of_axis).collect()
 }
 
 /// Adds to a coordinate.

@@ -152,6 +152,30 @@ impl Plan {
         self.work.dims.get(COLUMNS).map_or(1, Dim::planes)
     }
 
+    /// Whether an axis tells planes apart: its extent is no parameter of launches.
+    pub fn is_of_planes(&self, axis: &Axis) -> bool {
+        let planes = self.work.dims.get(COLUMNS).and_then(Dim::unrolled);
+        planes.is_some_and(|planes| planes.mode == axis.mode)
+    }
+
+    /// The axis that tells an operand's planes apart.
+    pub fn plane_axis<'o>(&self, operand: &'o Operand) -> Option<&'o Axis> {
+        operand.axes_apart().find(|axis| self.is_of_planes(axis))
+    }
+
+    /// Planes of an operand: one unless it has those of several products.
+    pub fn plane_count(&self, operand: &Operand) -> i64 {
+        self.plane_axis(operand).map_or(1, |_| self.planes())
+    }
+
+    /// The extent of an axis in launches.
+    pub fn launch_extent(&self, axis: &Axis) -> Expr {
+        match self.is_of_planes(axis) {
+            true => self.planes().into(),
+            false => Expr::named(&axis.mode),
+        }
+    }
+
     /// The fate of a mode; none of one that there are extents alone of.
     pub fn fate(&self, mode: &str) -> Option<Fate> {
         let mut fates = self.work.fates().into_iter();
@@ -201,7 +225,7 @@ impl Plan {
     /// The planes of an operand that have tiles of their own, by number; where one tile has all
     /// that there is, one without.
     pub fn planes_of(&self, operand: &Operand) -> Vec<Option<i64>> {
-        match self.computes.planes_of(operand) {
+        match self.plane_count(operand) {
             // Boxes bring the rows of all planes, one below the other.
             count if count > 1 && self.roles.is_none() => (0..count).map(Some).collect(),
             _ => vec![None],
@@ -343,7 +367,7 @@ impl Plan {
     /// of an operand by themselves, with these.
     pub fn outer_of<'o>(&self, operand: &'o Operand) -> impl Iterator<Item = (usize, &'o Axis)> {
         let at_one = self.work.at_one();
-        let own = operand.sized_axes().filter(|axis| axis.table.is_none());
+        let own = operand.all_axes().filter(|axis| axis.table.is_none());
         own.filter_map(move |axis| {
             let number = at_one.iter().position(|mode| *mode == axis.mode);
             number.map(|number| (number, axis))

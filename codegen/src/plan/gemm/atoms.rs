@@ -100,7 +100,7 @@ fn side_by_side(spec: &Spec, facts: &MmaFacts, folds: bool) -> Result<Vec<[i64; 
 /// Registers of a thread for sums, and for fragments, which tensor cores have twice in elements of
 /// 16 bits.
 fn registers(spec: &Spec, facts: &MmaFacts, each: i64, [along_m, along_n]: [i64; 2]) -> i64 {
-    let planes = spec.problem.compute.planes();
+    let planes = spec.problem.compute.plane_count();
     let rows = spec.schedule.cta_tile[0] / along_m;
     let columns = (spec.schedule.cta_tile[1] / along_n).saturating_mul(planes);
     let words = i64::from(spec.problem.accumulator.bits()).max(32) / 32;

@@ -52,7 +52,7 @@ pub(super) fn flow(spec: &Spec) -> Option<Flow> {
         sum: &found.sum,
         parts: found.parts.as_ref().map(|parts| &parts.sum),
         factors: [a?, b?],
-        planes: computes.planes.as_ref(),
+        planes: computes.planes(),
     };
     Some(graph::of(formula, behind, modes, Begins::Product(product)))
 }

@@ -94,7 +94,7 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
         check_fragments(spec, chooser, &mut plan)?;
     } else {
         let bytes = inputs.map(|(operand, rows)| {
-            let rows = rows.saturating_mul(spec.problem.compute.planes_of(operand));
+            let rows = rows.saturating_mul(plan.plane_count(operand));
             placed_bytes(
                 rows.saturating_mul(spec.schedule.cta_tile[2]),
                 operand.dtype,

@@ -91,7 +91,7 @@ fn other_types(spec: &Spec, chooser: &Chooser<'_>, both: [&Operand; 2]) -> Strin
     let types = [spec.problem.accumulator, both[0].dtype, both[1].dtype];
     let along_k = chooser.mma(types).is_some() || !chooser.smem_widths(types).is_empty();
     if !is_along_k(both) && along_k {
-        return along_k_first(both);
+        return along_k_first(spec, both);
     }
     // Who has named a schedule whose MMAs read registers has no others there.
     let given = matches!(spec.schedule.pipeline.schedule, Auto::Given(_));
@@ -112,7 +112,7 @@ fn other_types(spec: &Spec, chooser: &Chooser<'_>, both: [&Operand; 2]) -> Strin
 }
 
 /// How factors become contiguous along k that are not.
-fn along_k_first(both: [&Operand; 2]) -> String {
+fn along_k_first(spec: &Spec, both: [&Operand; 2]) -> String {
     let across = both
         .into_iter()
         .filter(|one| *one.stride(1) != Stride::Const(1));
@@ -121,7 +121,7 @@ fn along_k_first(both: [&Operand; 2]) -> String {
         None => Realign::Workspace.name(),
     };
     let copies: Vec<String> = across
-        .filter(|one| one.plane.is_none() && !one.packed)
+        .filter(|one| !spec.problem.compute.has_planes(one) && !one.packed)
         .map(|one| format!("copy.{}.realign {}", one.name, way(one)))
         .collect();
     match copies.is_empty() {
@@ -265,7 +265,7 @@ pub(super) fn tiled_mma(
     let [m, n, _] = facts.mnk;
     let by_warps = facts.thr_id.size()? > 1;
     let atoms = spec.schedule.mma.atoms.unwrap_or_else(|| {
-        if by_warps && (folds || spec.problem.compute.planes.is_some()) {
+        if by_warps && (folds || spec.problem.compute.planes().is_some()) {
             few_registers(spec, facts.mnk, folds)
         } else if by_warps {
             let along =
@@ -305,7 +305,7 @@ fn few_registers(spec: &Spec, [m, n, k]: [i64; 3], folds: bool) -> [i64; 3] {
     /// Registers of a thread: as many as plain products have, 64 rows and columns a warp.
     const REGISTERS: i64 = 192;
     let [rows, columns] = [spec.schedule.cta_tile[0], spec.schedule.cta_tile[1]];
-    let planes = spec.problem.compute.planes();
+    let planes = spec.problem.compute.plane_count();
     let each = |along_m: i64, along_n: i64| {
         let (rows, columns) = (rows / along_m, (columns / along_n).saturating_mul(planes));
         // Fragments are there twice, in elements of 16 bits.

@@ -170,7 +170,7 @@ fn more_registers(spec: &Spec, then: &str) -> String {
 pub(in crate::plan) fn check_registers(spec: &Spec, chooser: &mut Chooser<'_>, plan: &Plan) {
     let threads = i64::from(plan.threads.max(1));
     let accumulators = spec.schedule.cta_tile[0] * spec.schedule.cta_tile[1] / threads
-        * spec.problem.compute.planes();
+        * spec.problem.compute.plane_count();
     let accumulators = accumulators * i64::from(spec.problem.accumulator.bits()) / 32;
     let available = available_registers(plan);
     if accumulators + OTHER_REGISTERS > available {
@@ -227,7 +227,7 @@ pub(in crate::plan) fn check_fragments(
     // Accumulators that exceed it by themselves are told already.
     let told = accumulators + OTHER_REGISTERS > available;
     if !told && needed + OTHER_REGISTERS > available {
-        let fewer = match &plan.computes.planes {
+        let fewer = match plan.computes.planes() {
             Some(planes) => format!(", or a smaller modes.{}", planes.mode),
             None => String::new(),
         };
@@ -251,7 +251,7 @@ fn on_their_way(plan: &Plan) -> Result<[i64; 2]> {
     let is_load = |step: &&Step| matches!(step.hop, Hop::G2r | Hop::G2s);
     for step in plan.steps.iter().filter(is_load) {
         let operand = plan.operand(&step.operand);
-        let of_each = operand.map_or(1, |operand| plan.computes.planes_of(operand));
+        let of_each = operand.map_or(1, |operand| plan.plane_count(operand));
         let instances = of_each * partition::of_step(step)?.instances() as i64;
         if step.hop == Hop::G2r {
             passing += instances;

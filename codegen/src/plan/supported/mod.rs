@@ -62,7 +62,7 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
         _ if computes.is_plain => Vec::new(),
         Form::Rows(rows) => of_rows(formula, rows),
         Form::Contraction(found) => {
-            products::of_contraction(formula, found, computes.planes.as_ref())
+            products::of_contraction(formula, found, computes.planes().as_ref())
         }
         Form::Chain(chain) => products::of_chain(formula, chain),
     };
@@ -307,7 +307,7 @@ fn elementwise(
 
 /// Modes whose extent is no size of the problem, nor a constant where that is generated.
 fn extents(computes: &Computes) -> Vec<Violation> {
-    let (formula, planes) = (&computes.formula, computes.planes.as_ref());
+    let (formula, planes) = (&computes.formula, computes.planes());
     let is_rows = matches!(computes.form, Form::Rows(_));
     // Columns in blocks, and what is summed of each part of a sum.
     let constant: Vec<ModeId> = match &computes.form {
@@ -336,7 +336,9 @@ fn extents(computes: &Computes) -> Vec<Violation> {
                 );
                 (&limitations::CONSTANT_EXTENTS, message)
             }
-            Extent::Constant(_) if planes.is_some_and(|planes| planes.mode == *name) => continue,
+            Extent::Constant(_) if planes.as_ref().is_some_and(|planes| planes.mode == *name) => {
+                continue;
+            }
             Extent::Constant(_) if constant.contains(&number) => continue,
             Extent::Constant(extent) => {
                 let message = format!(

@@ -418,7 +418,7 @@ fn along(
 
 /// What to do where an operand beside products side by side is read at the number of one of them.
 pub(super) fn of_each(computes: &Computes, misfit: &Misfit) -> Option<String> {
-    let (formula, planes) = (&computes.formula, computes.planes.as_ref()?);
+    let (formula, planes) = (&computes.formula, computes.planes()?);
     if misfit.limit.code != limitations::READ_PLACE.code {
         return None;
     }

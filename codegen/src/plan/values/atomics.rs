@@ -36,7 +36,7 @@ pub(in crate::plan) fn plan(
     }
     let operand = plan.operand(&combining.operand);
     let has_outer = |mode: &String| {
-        let mut axes = operand.into_iter().flat_map(|one| one.sized_axes());
+        let mut axes = operand.into_iter().flat_map(|one| one.all_axes());
         axes.any(|axis| axis.mode == *mode)
     };
     let outer = plan.work.outer().iter().map(has_outer).collect();

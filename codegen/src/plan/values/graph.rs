@@ -29,7 +29,7 @@ pub(in crate::plan) struct ProductSite<'f> {
     /// The operands that it multiplies: that of rows, and that of columns.
     pub factors: [Source; 2],
     /// Products side by side.
-    pub planes: Option<&'f Planes>,
+    pub planes: Option<Planes>,
 }
 
 /// What a graph begins with.
@@ -51,22 +51,27 @@ pub(in crate::plan) fn of<'f>(
         Begins::Loads { second_first } => (None, second_first),
         Begins::Product(product) => (Some(product), false),
     };
-    let planes = product.as_ref().and_then(|product| product.planes);
-    let plane = planes.and_then(|planes| formula.mode(&planes.mode));
+    let planes = product.as_ref().and_then(|product| product.planes.clone());
+    let plane = planes
+        .as_ref()
+        .and_then(|planes| formula.mode(&planes.mode));
     let mut growing = Growing {
         formula,
         modes,
         parts: product.as_ref().and_then(|product| product.parts.cloned()),
         sum: product.map(|product| (product.sum.clone(), product.factors)),
         plane: plane.map(|mode| (mode, 0)),
-        planes: planes.map_or(1, |planes| planes.count),
+        planes: planes.as_ref().map_or(1, |planes| planes.count),
         second_first,
         flow: Flow::default(),
         known: HashMap::new(),
     };
     for statement in statements {
         let along = plane.is_some_and(|mode| statement.loops.contains(&mode));
-        let count = planes.filter(|_| along).map_or(1, |planes| planes.count);
+        let count = planes
+            .as_ref()
+            .filter(|_| along)
+            .map_or(1, |planes| planes.count);
         for number in 0..count {
             growing.plane = plane.map(|mode| (mode, number));
             growing.statement(statement);

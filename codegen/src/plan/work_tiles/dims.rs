@@ -99,11 +99,15 @@ impl Dim {
         elements.map(ModeFate::each).product()
     }
 
+    /// The mode that there are values side by side of.
+    pub fn unrolled(&self) -> Option<&ModeFate> {
+        let is_unrolled = |one: &&ModeFate| matches!(one.fate, Fate::Unrolled(_));
+        self.modes.iter().find(is_unrolled)
+    }
+
     /// Values side by side.
     pub fn planes(&self) -> i64 {
-        let modes = self.modes.iter();
-        let values = modes.filter(|one| matches!(one.fate, Fate::Unrolled(_)));
-        values.map(ModeFate::each).product()
+        self.unrolled().map_or(1, ModeFate::each)
     }
 
     /// The mode that work tiles stand along; none where a tile has all that there is.

@@ -17,19 +17,17 @@ pub struct Operand {
     pub role: Role,
     /// Element type in memory.
     pub dtype: DType,
-    /// Its axes, in the order that the kernel has them in, but that of its planes and those apart.
+    /// Its axes, in the order that the kernel has them in, but those apart.
     pub axes: Vec<Axis>,
     /// Whether its order in memory is the plan's. Its axes then have the strides of rows one after
     /// another, which a plan may replace by tiles.
     pub packed: bool,
     /// Whether its formula has its two axes the other way round.
     pub transposed: bool,
-    /// The axis that tells its planes apart, and where its formula has it.
-    pub plane: Option<(usize, Axis)>,
     /// The input that it may take the place of, where it is an output.
     pub over: Option<String>,
-    /// The axes along which a product has one coordinate at a time, batches, blocks of columns and
-    /// parts of its sum, and where its formula has them.
+    /// The axes of a product that its tile's elements do not lie along, and where its formula has
+    /// them: that of planes, then batches, blocks of columns and parts of its sum.
     pub apart: Vec<(usize, Axis)>,
 }
 
@@ -78,29 +76,23 @@ impl Operand {
         self.axes.iter().position(|axis| axis.table.is_some())
     }
 
-    /// Its axes, then that of its planes, then those apart.
+    /// Its axes, then those apart.
     pub fn all_axes(&self) -> impl Iterator<Item = &Axis> {
-        let apart = self.plane.iter().chain(&self.apart);
-        self.axes.iter().chain(apart.map(|(_, axis)| axis))
-    }
-
-    /// Its axes whose extents are the problem's: all but that of its planes.
-    pub fn sized_axes(&self) -> impl Iterator<Item = &Axis> {
         self.axes.iter().chain(self.axes_apart())
     }
 
-    /// The axes along which a tile has one coordinate.
+    /// The axes that the elements of a tile do not lie along.
     pub fn axes_apart(&self) -> impl Iterator<Item = &Axis> {
         self.apart.iter().map(|(_, axis)| axis)
     }
 
-    /// Its axes in the order of its formula, that of its planes and those apart among them.
+    /// Its axes in the order of its formula, those apart among them.
     pub fn formula_axes(&self) -> Vec<&Axis> {
         let mut axes: Vec<&Axis> = match self.transposed {
             true => self.axes.iter().rev().collect(),
             false => self.axes.iter().collect(),
         };
-        let mut apart: Vec<&(usize, Axis)> = self.plane.iter().chain(&self.apart).collect();
+        let mut apart: Vec<&(usize, Axis)> = self.apart.iter().collect();
         apart.sort_by_key(|(at, _)| *at);
         for (at, axis) in apart {
             axes.insert((*at).min(axes.len()), axis);

@@ -19,28 +19,13 @@ pub struct Planes {
 }
 
 impl Planes {
-    /// The planes of a formula: none where its columns are no mode of the problem beside a constant
-    /// one.
+    /// The planes of a formula, where it has several products side by side.
     pub fn of(formula: &Formula, form: &Form) -> Option<Planes> {
-        let Form::Contraction(found) = form else {
-            return None;
-        };
-        let modes = ProductModes::of(formula, found);
-        let plane = |mode: &usize| {
-            let facts = formula.modes.get(*mode)?;
-            let count = formula.constant(*mode)?;
-            (count > 1 && !modes.columns.contains(mode)).then(|| Planes {
-                mode: facts.name.clone(),
-                count,
-            })
-        };
-        let mut planes = found.columns.iter().filter_map(plane);
-        let first = planes.next()?;
-        (planes.next().is_none() && modes.column.is_some()).then_some(first)
+        let mode = mode_of(formula, form, |modes| modes.plane)?;
+        let count = formula.constant_of(&mode)?;
+        Some(Planes { mode, count })
     }
-}
 
-impl Planes {
     /// What is called so in the plane of that number: by a name that nothing of the formula has.
     pub fn name(formula: &Formula, name: &str, plane: i64) -> String {
         let operands = formula.signature.operands.iter().map(|one| &one.name);
@@ -57,7 +42,7 @@ impl Planes {
     }
 }
 
-/// The modes of a product by what a tile has of them, but those that tell planes apart.
+/// The modes of a product by what a tile has of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProductModes {
     /// The mode that tiles have rows along; none where it is not known which.
@@ -69,7 +54,9 @@ pub struct ProductModes {
     /// Modes at each coordinate of which there is a product of its own, in the order of the
     /// results: those of both factors, and of several rows or columns all but the last.
     pub batch: Vec<usize>,
-    /// All columns.
+    /// The mode that tells planes apart: the only constant one of the left columns.
+    pub plane: Option<usize>,
+    /// All columns, but that of planes.
     pub columns: Vec<usize>,
     /// The mode of the parts that a sum is made of, each a product of its own, where there is one.
     pub part: Option<usize>,
@@ -108,11 +95,18 @@ impl ProductModes {
         let results = results.flat_map(|at| formula.axis_modes(Source::Operand(*at)));
         let results: Vec<usize> = results.flatten().collect();
         batch.sort_by_key(|mode| results.iter().position(|one| one == mode));
+        let tells = |mode: &usize| {
+            let is_short = formula.constant(*mode).is_some_and(|count| count > 1);
+            is_short && !columns.contains(mode)
+        };
+        let mut planes = found.columns.iter().copied().filter(tells);
+        let plane = planes.next().filter(|_| column.is_some());
         ProductModes {
             row,
             column,
             blocks,
             batch,
+            plane: plane.filter(|_| planes.next().is_none()),
             columns,
             part: match of_parts {
                 [part] => Some(*part),

@@ -35,8 +35,6 @@ pub struct Computes {
     pub others: Vec<(&'static str, String, Span)>,
     /// The modes that its tiles cut: those of the output, then those that are summed.
     pub modes: Vec<String>,
-    /// The products side by side that its epilogue puts together, where there are several.
-    pub planes: Option<Planes>,
     /// Whether the factors of its product are exchanged: the rows of its form are the columns of
     /// its output.
     pub is_exchanged: bool,
@@ -92,7 +90,6 @@ impl Computes {
         Ok(Computes {
             word: word.to_owned(),
             text,
-            planes: Planes::of(&formula, &recognized.form),
             formula,
             form: recognized.form,
             others: others.unwrap_or(recognized.others),
@@ -103,17 +100,21 @@ impl Computes {
         })
     }
 
-    /// Products side by side: one unless several are told apart.
-    pub fn planes(&self) -> i64 {
-        self.planes.as_ref().map_or(1, |planes| planes.count)
+    /// The products side by side that its epilogue puts together, where there are several.
+    pub fn planes(&self) -> Option<Planes> {
+        Planes::of(&self.formula, &self.form)
     }
 
-    /// Planes of an operand: one unless it has those of several products.
-    pub fn planes_of(&self, operand: &Operand) -> i64 {
-        match operand.plane {
-            Some(_) => self.planes(),
-            None => 1,
-        }
+    /// How many there are: one unless several are told apart.
+    pub fn plane_count(&self) -> i64 {
+        self.planes().map_or(1, |planes| planes.count)
+    }
+
+    /// Whether an operand has elements for each of several products.
+    pub fn has_planes(&self, operand: &Operand) -> bool {
+        let planes = self.planes();
+        let mut axes = operand.axes_apart();
+        planes.is_some_and(|planes| axes.any(|axis| axis.mode == planes.mode))
     }
 
     /// Which form it has.

@@ -9,7 +9,7 @@ use tilewright_formula::syntax::{NodeKind, Tree, parse_what_can_be};
 use tilewright_formula::{self as formula, Axis, DType, Formula, Signature, identity};
 
 use super::forms::{FormKind, Role, TypeRule};
-use crate::spec::kernel::product_modes::{self, Planes, ProductModes, tile_of};
+use crate::spec::kernel::product_modes::{self, ProductModes, tile_of};
 
 /// What one kernel is made of.
 #[derive(Clone, Debug)]
@@ -49,9 +49,8 @@ pub(in crate::spec) struct OperandShape {
     pub tables: Vec<Option<String>>,
     /// Whether the kernel has its two modes the other way round.
     pub transposed: bool,
-    /// Which of its modes tells planes apart.
-    pub plane: Option<usize>,
-    /// Which of its modes are those that a product has one coordinate along at a time.
+    /// Which of its modes elements of a product's tile do not lie along: that of planes, then
+    /// those of which there is one coordinate at a time.
     pub apart: Vec<usize>,
 }
 
@@ -263,7 +262,6 @@ fn plain(formula: &Formula, form: &Form) -> Option<(Vec<OperandShape>, Vec<Strin
             modes: modes.map(str::to_owned).to_vec(),
             tables: Vec::new(),
             transposed,
-            plane: None,
             apart: Vec::new(),
         })
     });
@@ -280,7 +278,7 @@ impl Shape {
         let plain = plain(&formula, form);
         let is_plain = plain.is_some();
         let (operands, tile) = plain.unwrap_or_else(|| {
-            let planes = Planes::of(&formula, form);
+            let plane = product_modes::mode_of(&formula, form, |modes| modes.plane);
             let mut apart = product_modes::apart(&formula, form);
             apart.extend(product_modes::mode_of(&formula, form, |modes| modes.part));
             let operands = formula.signature.operands.iter().enumerate();
@@ -288,23 +286,21 @@ impl Shape {
                 let modes = operand.axes.iter().map(ToString::to_string);
                 let modes: Vec<String> = modes.collect();
                 let role = role(&formula, form, at);
-                let tells = |mode: &String| planes.as_ref().is_some_and(|one| one.mode == *mode);
-                let plane = modes.iter().position(tells).filter(|_| role == Role::B);
-                let is_apart = |at: &usize| apart.contains(&modes[*at]);
-                let own = modes
-                    .iter()
-                    .filter(|mode| !tells(mode) && !apart.contains(mode));
-                let own: Vec<&String> = own.collect();
+                let tells = |mode: &String| plane.as_ref() == Some(mode);
+                // Planes are those of the right factor: what else has the mode is refused.
+                let of_planes = (0..modes.len()).filter(|at| role == Role::B && tells(&modes[*at]));
+                let others = (0..modes.len()).filter(|at| apart.contains(&modes[*at]));
+                let is_own = |mode: &&String| !tells(mode) && !apart.contains(mode);
+                let own: Vec<&String> = modes.iter().filter(is_own).collect();
                 let name = |table: usize| formula.name(formula::Source::Operand(table)).to_owned();
                 let tables = formula.tables(at).into_iter();
                 OperandShape {
                     name: operand.name.clone(),
                     role,
                     transposed: is_turned(&formula, form, at, &own),
-                    apart: (0..modes.len()).filter(is_apart).collect(),
+                    apart: of_planes.chain(others).collect(),
                     modes,
                     tables: tables.map(|table| table.map(name)).collect(),
-                    plane,
                 }
             });
             (operands.collect(), tile_of(&formula, form))

@@ -133,7 +133,6 @@ fn listed(tree: &Node, signature: &Signature, parsed: &Tree) -> Shape {
         modes: operand.axes.iter().map(ToString::to_string).collect(),
         tables: Vec::new(),
         transposed: false,
-        plane: None,
         apart: Vec::new(),
     };
     Shape {

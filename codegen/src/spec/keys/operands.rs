@@ -94,13 +94,11 @@ impl Reader<'_> {
             stride,
         });
         let mut axes: Vec<Axis> = axes.collect();
-        let mut taken: Vec<usize> = shape.plane.iter().chain(&shape.apart).copied().collect();
-        taken.sort_unstable();
-        let taken = taken.into_iter().rev().map(|at| (at, axes.remove(at)));
-        let (plane, mut apart): (Vec<_>, Vec<_>) =
-            taken.partition(|(at, _)| Some(*at) == shape.plane);
-        let plane = plane.into_iter().next();
-        apart.reverse();
+        let apart = shape.apart.iter();
+        let apart = apart.filter_map(|at| Some((*at, axes.get(*at)?.clone())));
+        let apart: Vec<(usize, Axis)> = apart.collect();
+        let mut number = 0..;
+        axes.retain(|_| number.next().is_some_and(|at| !shape.apart.contains(&at)));
         if shape.transposed {
             axes.reverse();
         }
@@ -111,7 +109,6 @@ impl Reader<'_> {
             axes,
             packed,
             transposed: shape.transposed,
-            plane,
             over,
             apart,
         })

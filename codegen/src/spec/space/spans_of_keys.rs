@@ -98,7 +98,6 @@ fn shape(spec: &Spec) -> Shape {
             .collect(),
         tables: operand.axes.iter().map(|axis| axis.table.clone()).collect(),
         transposed: false,
-        plane: None,
         apart: Vec::new(),
     };
     Shape {

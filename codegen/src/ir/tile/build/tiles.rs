@@ -98,7 +98,7 @@ impl<'p> Tiles<'p> {
         });
         let planes = plan.planes_of(operand);
         if let (Place::Smem(_), [None]) = (&place, planes.as_slice()) {
-            modes[0].1 *= plan.computes.planes_of(operand);
+            modes[0].1 *= plan.plane_count(operand);
         }
         self.add(name, dtype, modes.to_vec(), place)
     }

@@ -74,7 +74,7 @@ pub(super) fn plan(
     check_cta_threads(spec, chooser, (consumers + 1) * WARPGROUP);
     plan.min_ctas_per_sm = Some(1);
     let atom_n = n / along_n;
-    let planes = spec.problem.compute.planes();
+    let planes = spec.problem.compute.plane_count();
     // Sums of parts are beside the accumulators of one group of rows.
     let part = spec.problem.compute.part().map_or(0, |_| atom_n / 2);
     let accumulators = m / (MMA_ROWS * along_m) * planes * atom_n / 2 + part;
@@ -258,7 +258,7 @@ fn inputs(
         spec.schedule.cta_tile[1],
         spec.schedule.cta_tile[2],
     ];
-    let planes = spec.problem.compute.planes();
+    let planes = spec.problem.compute.plane_count();
     let (mut loads, mut descriptors) = (Vec::new(), Vec::new());
     let Some(facts) = &mma.atom.mma else {
         return Ok((loads, descriptors));
@@ -349,11 +349,9 @@ fn swizzle_of(width: i64, bytes: i64) -> Result<Swizzle> {
     Ok(Swizzle::new(bits, 4 - i64::from(bytes.ilog2()), 3)?)
 }
 
-/// Modes of the tensor that an operand is to its boxes: those of its tile, then that of planes and
-/// those apart.
-fn rank(operand: &Operand, planes: bool) -> u32 {
-    let all = operand.axes.len() + operand.apart.len() + usize::from(planes);
-    u32::try_from(all).unwrap_or(u32::MAX)
+/// Modes of the tensor that an operand is to its boxes: those of its tile, then those apart.
+fn rank(operand: &Operand) -> u32 {
+    u32::try_from(operand.all_axes().count()).unwrap_or(u32::MAX)
 }
 
 /// Whether results leave from registers where nothing is said: no boxes have rows of theirs.
@@ -364,9 +362,9 @@ pub(super) fn leaves_registers(d: &Operand) -> bool {
 /// Why no tensor map describes the operand, whatever the problem (CUDA driver API,
 /// cuTensorMapEncodeTiled).
 pub(super) fn map_misfit(operand: &Operand) -> Option<String> {
-    let plane = operand.plane.as_ref().map(|(_, axis)| axis);
     let Some(contiguous) = operand.contiguous_axis() else {
-        return Some(match plane.filter(|axis| axis.stride == Stride::Const(1)) {
+        let mut apart = operand.axes_apart();
+        return Some(match apart.find(|axis| axis.stride == Stride::Const(1)) {
             Some(Axis { mode, .. }) => format!(
                 "has stride 1 along {mode}, which tells products apart: tensor maps need it along \
                  {} or {}: use another layout, or schedule multistage",
@@ -404,9 +402,9 @@ pub(super) fn map_misfit(operand: &Operand) -> Option<String> {
             }
         }
     };
-    let others = [operand.axes.get(1 - contiguous), plane];
-    let others = others.into_iter().flatten().chain(operand.axes_apart());
-    others.into_iter().find_map(misfit)
+    let other = operand.axes.get(1 - contiguous);
+    let mut others = other.into_iter().chain(operand.axes_apart());
+    others.find_map(misfit)
 }
 
 /// That no axis of an operand is contiguous, and the axes along which one may be: tensor cores read

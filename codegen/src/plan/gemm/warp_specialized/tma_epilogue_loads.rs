@@ -83,7 +83,7 @@ fn load(
         return Ok(None);
     }
     let tile = [spec.schedule.cta_tile[0], spec.schedule.cta_tile[1]];
-    let Some(atom) = load_atom(spec, chooser, operand, [false; 2]) else {
+    let Some(atom) = load_atom(spec, chooser, operand, false) else {
         return Ok(None);
     };
     let Some(width) = swizzle_width(spec, chooser, operand, tile[1]) else {
@@ -140,7 +140,8 @@ fn load(
 fn misfit(spec: &Spec, operand: &Operand) -> Option<(&'static str, String)> {
     let modes = operand.axes.iter().map(|axis| &axis.mode);
     let is_matrix = modes.eq(spec.problem.modes().iter().take(2));
-    if !is_matrix || operand.plane.is_some() || operand.looked_into().is_some() {
+    let has_planes = spec.problem.compute.has_planes(operand);
+    if !is_matrix || has_planes || operand.looked_into().is_some() {
         let message = "is no matrix of the sums' rows and columns, as boxes bring it";
         return Some(("epilogue-operand", message.to_string()));
     }

@@ -43,9 +43,9 @@ pub(super) struct Input<'s> {
 }
 
 impl Input<'_> {
-    /// Whether it has several planes, and whether several CTAs share it.
-    fn several(&self) -> [bool; 2] {
-        [self.planes > 1, self.parts > 1]
+    /// Whether several CTAs share it.
+    fn is_shared(&self) -> bool {
+        self.parts > 1
     }
 }
 
@@ -69,7 +69,7 @@ pub(super) fn input(
     if contiguous == 0 && !reads_either_way(chooser, input) {
         return Ok(None);
     }
-    let Some(atom) = load_atom(spec, chooser, operand, input.several()) else {
+    let Some(atom) = load_atom(spec, chooser, operand, input.is_shared()) else {
         return Ok(None);
     };
     let bytes = i64::from(operand.dtype.bytes());
@@ -211,7 +211,7 @@ fn reads_either_way(chooser: &mut Chooser<'_>, input: &Input<'_>) -> bool {
     };
     let either = atom.operands.iter().any(|operand| operand.name == flag);
     if !either {
-        let copied = match operand.plane.is_none() && !operand.packed {
+        let copied = match input.planes == 1 && !operand.packed {
             true => format!(", or copy.{name}.realign transposed, which copies it first"),
             false => String::new(),
         };
@@ -227,12 +227,12 @@ fn reads_either_way(chooser: &mut Chooser<'_>, input: &Input<'_>) -> bool {
     either
 }
 
-/// The load of a box: of one of several planes, to one CTA or to several.
+/// The load of a box, to one CTA or to several.
 pub(super) fn load_atom(
     spec: &Spec,
     chooser: &mut Chooser<'_>,
     operand: &Operand,
-    [planes, several]: [bool; 2],
+    several: bool,
 ) -> Option<Arc<Atom>> {
     let name = operand.name.as_str();
     let given = spec
@@ -241,7 +241,7 @@ pub(super) fn load_atom(
         .get(name)
         .and_then(|path| path.g2s.clone());
     let boxes = TensorFacts {
-        rank: rank(operand, planes),
+        rank: rank(operand),
         multicast: several,
     };
     let bulk = operand.packed.then_some(BulkFacts {

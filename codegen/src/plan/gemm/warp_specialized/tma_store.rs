@@ -202,7 +202,7 @@ fn wanted(d: &Operand, held: i64) -> [Wanted; 2] {
         element => 2 * element,
     };
     let boxes = TensorFacts {
-        rank: rank(d, false),
+        rank: rank(d),
         multicast: false,
     };
     let r2s = Wanted {

@@ -57,7 +57,7 @@ fn misfit(spec: &Spec, operand: &Operand) -> Option<(&'static str, String)> {
     let is_row = operand.axes.len() == 1
         && along.any(|mode| *mode == operand.axis(0).mode)
         && operand.looked_into().is_none()
-        && operand.plane.is_none();
+        && !spec.problem.compute.has_planes(operand);
     if !is_row {
         let message = "is no row or column of the sums in each part, as boxes bring it";
         return Some(("epilogue-operand", message.to_string()));
@@ -83,7 +83,7 @@ fn load(
     operand: &Operand,
 ) -> Result<Option<BoxCopy>> {
     let name = operand.name.as_str();
-    let Some(atom) = load_atom(spec, chooser, operand, [false; 2]) else {
+    let Some(atom) = load_atom(spec, chooser, operand, false) else {
         return Ok(None);
     };
     let mode = &operand.axis(0).mode;

@@ -12,7 +12,7 @@ use crate::spec::keys::model::{Auto, KernelSchedule, Operand, SchedulerKind, Spe
 
 /// What products side by side demand.
 pub(super) fn check_planes(spec: &Spec, chooser: &mut Chooser<'_>, along_n: i64) {
-    let Some(Planes { mode, count }) = &spec.problem.compute.planes else {
+    let Some(Planes { mode, count }) = spec.problem.compute.planes() else {
         return;
     };
     let mut refuse = |message: String| chooser.violate("planes", message);
@@ -116,7 +116,7 @@ pub(super) fn tiled_mma(
         chooser.violate("tile-divides", message);
         good = false;
     }
-    let planes = spec.problem.compute.planes();
+    let planes = spec.problem.compute.plane_count();
     let most = (MAX_BOX / planes / 8).max(1) * 8 * along_n;
     if n % (8 * along_n) != 0 || n > most {
         let unit = 8 * along_n;

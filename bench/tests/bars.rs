@@ -34,6 +34,7 @@ const NOT_COUNTED: [(&str, &[&str]); 7] = [
             "2026-11-26-random-rows",
             "2026-11-28-sm80-random-rows",
             "2026-11-28-types-rows",
+            "2026-11-28-shared-rows",
         ],
     ),
     (

@@ -147,6 +147,7 @@ fn program(element: &Element) -> Result<Program> {
             readonly,
             shared: false,
         },
+        operand: None,
     };
     let binary = |op, a, b| Expr::Binary(op, std::rc::Rc::new(a), std::rc::Rc::new(b));
     let int = |value| Expr::Int(value, IntType::I32);

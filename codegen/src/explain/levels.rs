@@ -219,10 +219,8 @@ impl Maker<'_> {
         if let Some(mma) = &self.plan.mma {
             let facts = mma.atom.mma.as_ref();
             let reads = facts.map_or([false; 2], |facts| facts.smem);
-            for (role, reads) in [Role::A, Role::B].into_iter().zip(reads) {
-                if reads && operand.name == self.plan.named(role) {
-                    stations.push(self.of_descriptor(operand, mma, role)?);
-                }
+            if let Some(factor) = operand.factor().filter(|factor| reads[*factor]) {
+                stations.push(self.of_descriptor(operand, mma, factor)?);
             }
         }
         Ok(())
@@ -337,15 +335,12 @@ impl Maker<'_> {
     }
 
     /// A factor that the tensor cores read in shared memory themselves.
-    fn of_descriptor(&self, operand: &Operand, mma: &MmaPlan, role: Role) -> Result<Station> {
+    fn of_descriptor(&self, operand: &Operand, mma: &MmaPlan, factor: usize) -> Result<Station> {
         let parts = partition::of_mma(self.plan, mma)?;
         let [_, _, k] = mma.tiled.tile_mnk()?;
-        let (part, mode) = match role {
-            Role::A => (parts.a, 0),
-            _ => (parts.b, 1),
-        };
-        let extents = [self.plan.extent(mode), k];
-        let modes = [self.mode(Some(mode)), self.mode(Some(SUMMED))];
+        let part = parts.factors[factor].clone();
+        let extents = [self.plan.extent(factor), k];
+        let modes = [self.mode(Some(factor)), self.mode(Some(SUMMED))];
         let about = About {
             operand: operand.name.clone(),
             dtype: operand.dtype,
@@ -371,7 +366,7 @@ impl Maker<'_> {
         let plan = self.plan;
         let mut whole = None;
         if let Some(mma) = &plan.mma {
-            let part = partition::of_mma(plan, mma)?.c;
+            let part = partition::of_mma(plan, mma)?.sums;
             let names: Vec<&str> = (0..plan.planes())
                 .map(|at| plan.sum_name(at as usize))
                 .collect();

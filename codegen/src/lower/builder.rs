@@ -276,15 +276,17 @@ impl Builder {
 /// the first is one: then they lie as C would have them, else not (see `ptx::cubin`).
 fn params(plan: &Plan) -> Vec<Param> {
     let mut params = Vec::new();
-    for operand in &plan.operands {
-        if plan.roles.is_some() {
-            let by_boxes = is_by_boxes(plan, operand);
-            if by_boxes {
-                push_once(&mut params, &map_name(&operand.name), ParamType::TensorMap);
-            }
-            if by_boxes && !is_by_address(plan, operand) {
-                continue;
-            }
+    for (number, operand) in plan.operands.iter().enumerate() {
+        let by_boxes = is_by_boxes(plan, operand);
+        if by_boxes {
+            params.push(Param {
+                name: map_name(&operand.name),
+                ty: ParamType::TensorMap,
+                operand: Some(number),
+            });
+        }
+        if by_boxes && !is_by_address(plan, operand) {
+            continue;
         }
         let ty = ParamType::Pointer {
             align_bytes: pointer_align(plan, &operand.name),
@@ -294,6 +296,7 @@ fn params(plan: &Plan) -> Vec<Param> {
         params.push(Param {
             name: operand.name.clone(),
             ty,
+            operand: Some(number),
         });
     }
     let axes = plan.operands.iter().flat_map(Operand::all_axes);
@@ -311,7 +314,7 @@ fn params(plan: &Plan) -> Vec<Param> {
     // Tensor maps hold the strides of the others, tiles in a row have none.
     let named = |operand: &&Operand| {
         let whole = is_by_boxes(plan, operand) || plan.bulk(&operand.name).is_some();
-        plan.roles.is_none() || !whole || is_by_address(plan, operand)
+        !whole || is_by_address(plan, operand)
     };
     for axis in (plan.operands.iter().filter(named)).flat_map(Operand::all_axes) {
         if let Some(name) = axis.stride.name() {
@@ -354,7 +357,7 @@ fn is_by_address(plan: &Plan, operand: &Operand) -> bool {
 const WORKSPACE_ALIGN: u32 = 128;
 
 /// The parameter that holds an operand's tensor map.
-pub(crate) fn map_name(operand: &str) -> String {
+pub(in crate::lower) fn map_name(operand: &str) -> String {
     format!("{operand}_map")
 }
 
@@ -363,6 +366,7 @@ fn push_once(params: &mut Vec<Param>, name: &str, ty: ParamType) {
         params.push(Param {
             name: name.to_string(),
             ty,
+            operand: None,
         });
     }
 }

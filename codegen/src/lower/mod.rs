@@ -16,8 +16,6 @@ mod reduce;
 mod warps;
 mod work;
 
-pub(crate) use builder::map_name;
-
 use std::collections::BTreeMap;
 
 use crate::atoms::model::Atom;

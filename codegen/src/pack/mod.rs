@@ -266,7 +266,8 @@ fn launch(
 ) -> std::result::Result<LaunchAbi, String> {
     let mut params = Vec::new();
     for param in &program.params {
-        let at = in_workspace(operand_of(&param.name));
+        let operand = param.operand.and_then(|number| plan.operands.get(number));
+        let at = operand.and_then(|operand| in_workspace(&operand.name));
         let value = match param.ty {
             ParamType::Pointer { .. } if param.name == WORKSPACE => ParamValue::Workspace,
             ParamType::Pointer { .. } => match at {
@@ -281,7 +282,7 @@ fn launch(
             }),
             ParamType::TensorMap => ParamValue::TensorMap(TensorMapAbi {
                 in_workspace: at,
-                ..tensor_map(plan, operand_of(&param.name))?
+                ..tensor_map(plan, operand.ok_or("a map of no operand")?)?
             }),
         };
         params.push((param.name.as_str(), value));
@@ -308,11 +309,6 @@ pub(crate) fn capability(arch: &Arch) -> Capability {
     }
 }
 
-/// The operand that a parameter passes the address or a tensor map of.
-fn operand_of(param: &str) -> &str {
-    param.strip_suffix("_map").unwrap_or(param)
-}
-
 /// The scratch memory in which CTAs hand sums on, and in which copies lie.
 fn workspace(plan: &Plan) -> Workspace {
     Workspace {
@@ -322,15 +318,13 @@ fn workspace(plan: &Plan) -> Workspace {
 }
 
 /// The tensor map through which an operand's boxes are moved.
-fn tensor_map(plan: &Plan, operand: &str) -> std::result::Result<TensorMapAbi, String> {
-    let missing = || format!("operand {operand} is not moved by boxes");
+fn tensor_map(plan: &Plan, operand: &spec::Operand) -> std::result::Result<TensorMapAbi, String> {
+    let name = &operand.name;
     let mut copies = plan.box_copies();
-    let copy = copies
-        .find(|copy| copy.operand == operand)
-        .ok_or_else(missing)?;
-    let facts = plan.operand(operand).ok_or_else(missing)?;
+    let copy = copies.find(|copy| copy.operand == *name);
+    let copy = copy.ok_or_else(|| format!("operand {name} is not moved by boxes"))?;
     let (mut dims, mut strides, mut boxed) = (Vec::new(), Vec::new(), Vec::new());
-    for (at, axis) in plan.box_axes(copy, facts) {
+    for (at, axis) in plan.box_axes(copy, operand) {
         let extent = u32::try_from(copy.box_extents[at]);
         boxed.push(extent.map_err(|error| format!("box: {error}"))?);
         if !dims.is_empty() {
@@ -338,7 +332,7 @@ fn tensor_map(plan: &Plan, operand: &str) -> std::result::Result<TensorMapAbi, S
         }
         dims.push(Expr::named(&axis.mode));
     }
-    for axis in facts.axes_apart() {
+    for axis in operand.axes_apart() {
         dims.push(plan.launch_extent(axis));
         strides.push(plan.launch_stride(&axis.stride));
         boxed.push(1);
@@ -351,7 +345,7 @@ fn tensor_map(plan: &Plan, operand: &str) -> std::result::Result<TensorMapAbi, S
             _ => TensorSwizzle::None,
         },
         l2_promotion: promotion(copy),
-        ..TensorMapAbi::new(operand, facts.dtype, dims, strides, boxed)
+        ..TensorMapAbi::new(name, operand.dtype, dims, strides, boxed)
     })
 }
 

@@ -12,7 +12,7 @@ use crate::plan::data::model::{Plan, Realigned};
 use crate::plan::data::realigned::{COPY, ROW_BYTES, row_elems};
 use crate::spec;
 use crate::spec::keys::model::{
-    Auto, Axis, Computes, FormKind, Operand, Point, Realign, Role as Factor, Spec, Stride,
+    Auto, Axis, Computes, FormKind, Operand, Point, Realign, Spec, Stride,
 };
 
 /// Elements of a copy's tile: rows, and elements of a row.
@@ -129,7 +129,7 @@ fn misfit(spec: &Spec, copied: &Copied) -> Option<String> {
         return Some(format!(
             "{name} is an output, which is stored as it lies: use {way}, or leave it out"
         ));
-    } else if copied.transposed && !matches!(operand.role, Factor::A | Factor::B) {
+    } else if copied.transposed && operand.factor().is_none() {
         "is no factor of the product, and its two axes lie as they are read"
     } else if copied.transposed && operand.contiguous_axis() == Some(SUMMED_AXIS) {
         "is contiguous along what is summed as it is"

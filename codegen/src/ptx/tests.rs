@@ -53,6 +53,7 @@ impl Build {
         self.0.params.push(Param {
             name: name.to_owned(),
             ty,
+            operand: None,
         });
         ParamId(self.0.params.len() as u32 - 1)
     }

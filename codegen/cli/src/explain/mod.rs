@@ -128,7 +128,7 @@ pub fn explain(file: &SpecFile, point: &Point, lengths: Lengths) -> Result<Expla
         arch: plan.arch.name,
         computes: sockets(&plan),
         operands: plan.operands.iter().map(ToString::to_string).collect(),
-        cta_tile: (0..plan.work.dims.len().max(2)).map(|dim| plan.extent(dim)).collect(),
+        cta_tile: plan.cta_tile(),
         threads: plan.cta_threads(),
         grid: plan.work.grid().to_string(),
         launch: plan.launch.name(),

@@ -11,7 +11,6 @@ use super::prove::{ORDINARY, PATIENT};
 use super::terms::{Cond, Known, Term};
 use crate::atoms::model::{Atom, Space};
 use crate::ir::thread::program::{Address, Arg, Base, ParamId};
-use crate::lower::map_name;
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::Hop;
 use crate::spec::WORKSPACE;
@@ -202,11 +201,10 @@ impl Limits<'_> {
         args: &[Arg],
         map: ParamId,
     ) -> Result<(), String> {
-        let name = known.program.params.get(map.0 as usize);
-        let name = name.map(|param| param.name.clone()).unwrap_or_default();
-        let mut operands = self.plan.operands.iter();
-        let operand = operands.find(|operand| map_name(&operand.name) == name);
-        let operand = operand.ok_or_else(|| format!("{name} is a map of no operand"))?;
+        let param = known.program.params.get(map.0 as usize);
+        let number = param.and_then(|param| param.operand);
+        let operand = number.and_then(|number| self.plan.operands.get(number));
+        let operand = operand.ok_or("a map of no operand")?;
         if atom.copy.as_ref().is_none_or(|copy| copy.to != Space::Gmem) {
             return Ok(());
         }

@@ -22,6 +22,7 @@ fn program() -> Program {
     let param = |name: &str| Param {
         name: name.to_string(),
         ty: ParamType::I32,
+        operand: None,
     };
     Program {
         entry: String::new(),

@@ -273,6 +273,8 @@ pub struct Param {
     pub name: String,
     /// Type.
     pub ty: ParamType,
+    /// The number of the operand whose address or tensor map it is.
+    pub operand: Option<usize>,
 }
 
 /// A declared variable.

@@ -12,7 +12,7 @@ use crate::atoms::model::{Atom, OperandKind, Space};
 use crate::error::Result;
 use crate::ir::thread::expr::{add, and};
 use crate::ir::thread::program::{Address, Arg, Expr, IntType, Reg, Stmt};
-use crate::ir::tile::{Bounds, CopyId, Slice, Stage, TileId, View};
+use crate::ir::tile::{Bounds, CopyId, Full, PipeId, Slice, Stage, TileId, View};
 use crate::lower::threads::address::{GmemTile, smem_address};
 use crate::lower::threads::bounds::inside;
 use crate::lower::threads::gathered::Table;
@@ -22,7 +22,6 @@ use crate::plan::copies::thread_digits::Part;
 use crate::plan::data::moves::{BoxPlace, Hop, SmemTile, Step};
 use crate::plan::data::warp_roles::Roles;
 use crate::plan::work_tiles::SUMMED;
-use crate::spec::keys::model::Role;
 
 /// What one side of a copy is made of.
 pub(in crate::lower) enum Side<'p> {
@@ -179,7 +178,11 @@ impl<'p> Lowering<'p> {
             View::Smem(id, stage, _) => {
                 let tile = self.smem_tile(id)?;
                 let pipe = self.kernel.pipe_of(id);
-                let pipe = pipe.filter(|_| plan.roles.is_some() && matches!(stage, Stage::At(_)));
+                let by_bytes = |id: &PipeId| {
+                    let pipe = self.kernel.pipe(*id);
+                    pipe.is_some_and(|pipe| matches!(pipe.full, Full::Bytes(_)))
+                };
+                let pipe = pipe.filter(|id| by_bytes(id) && matches!(stage, Stage::At(_)));
                 let slot = pipe.map(|pipe| self.slot_offset(pipe));
                 let slot = slot.transpose()?;
                 Side::Smem {
@@ -333,7 +336,7 @@ impl<'p> Lowering<'p> {
     /// Fragments of a and b hold one k-block: coordinates along k count from the block's start.
     fn block_local(&self, step: &Step, elements: &[[i64; 2]]) -> Vec<[i64; 2]> {
         let operand = self.plan.operand(&step.operand);
-        let is_factor = operand.is_some_and(|one| matches!(one.role, Role::A | Role::B));
+        let is_factor = operand.is_some_and(|one| one.factor().is_some());
         if step.hop != Hop::S2r || self.plan.mma.is_none() || !is_factor {
             return elements.to_vec();
         }

@@ -21,7 +21,7 @@ use crate::plan::smem::accesses::SmemAccesses;
 use crate::plan::smem::bank_conflicts::Wavefronts;
 use crate::plan::supported::products;
 use crate::spec::SpecFile;
-use crate::spec::keys::model::{Auto, FormKind, KernelSchedule, Point, Role, Schedule, Spec};
+use crate::spec::keys::model::{Auto, FormKind, KernelSchedule, Point, Schedule, Spec};
 
 /// A swizzle that is written and costs more than the plan's own.
 const SWIZZLE: &str = "slow-swizzle";
@@ -157,12 +157,11 @@ fn slow_mma(point: &Point, plan: &Plan) -> Result<Option<Doubt>> {
     if spec.problem.form() != FormKind::Contraction || is_asked_for || reads_smem(plan) {
         return Ok(None);
     }
-    let [a, b] = [Role::A, Role::B].map(|role| spec.problem.operand_as(role).map(|one| one.dtype));
-    let (Some(a), Some(b)) = (a, b) else {
+    let Some([a, b]) = spec.problem.factors() else {
         return Ok(None);
     };
     let chooser = Chooser::of(point, atoms::catalogue()?);
-    let types = [spec.problem.accumulator, a, b];
+    let types = [spec.problem.accumulator, a.dtype, b.dtype];
     let could = |arch: Arch| chooser.multiplies_smem_of(arch, types);
     // A schedule says which tensor cores are meant, not that none are.
     if spec.schedule.pipeline.schedule != Auto::Auto {
@@ -174,7 +173,7 @@ fn slow_mma(point: &Point, plan: &Plan) -> Result<Option<Doubt>> {
     let other = arch_with_roles(point, could);
     let doubt = of_threads(point, plan, mma, types);
     let doubt = doubt.or_else(|| Some(of_arch(spec, mma, other?)));
-    let wide = [DType::F32, a, b];
+    let wide = [DType::F32, a.dtype, b.dtype];
     let of_wide = chooser.multiplies_smem_of(spec.problem.arch, wide);
     Ok(doubt.or_else(|| (types[0] == DType::F16 && of_wide).then(|| of_sums(mma))))
 }

@@ -8,7 +8,6 @@ use crate::error::Result;
 use crate::plan::copies::thread_digits::{Digit, Part};
 use crate::plan::data::model::{MmaPlan, Plan};
 use crate::plan::data::moves::{Hop, SmemTile, Step};
-use crate::spec::keys::model::Role;
 
 /// A tiled copy's two sides.
 #[derive(Clone, Debug)]
@@ -30,15 +29,13 @@ impl Partition {
     }
 }
 
-/// Fragments of a tiled MMA: a and b of one block along k, c of the whole tile.
+/// Fragments of a tiled MMA: of the factors of one block along k, of the sums of the whole tile.
 #[derive(Clone, Debug)]
 pub struct MmaParts {
-    /// (thread, value) to (m, k).
-    pub a: Part<2>,
-    /// (thread, value) to (n, k).
-    pub b: Part<2>,
+    /// (thread, value) to (m, k), and to (n, k).
+    pub factors: [Part<2>; 2],
     /// (thread, value) to (m, n).
-    pub c: Part<2>,
+    pub sums: Part<2>,
 }
 
 /// The partition of a step's tile: of what an operand has elements along.
@@ -112,19 +109,13 @@ pub(in crate::plan) fn smem_part(step: &Step, layout: &Layout<i64>) -> Result<Pa
 pub fn of_mma(plan: &Plan, mma: &MmaPlan) -> Result<MmaParts> {
     let [_, _, k] = mma.tiled.tile_mnk()?;
     let [m, n] = plan.tile();
+    let of = |operand: Operand, tile: [i64; 2]| -> Result<Part<2>> {
+        let fragments = mma.tiled.partition(operand, &identity(tile)?)?;
+        Ok(part(&fragments, coordinates))
+    };
     Ok(MmaParts {
-        a: part(
-            &mma.tiled.partition(Operand::A, &identity([m, k])?)?,
-            coordinates,
-        ),
-        b: part(
-            &mma.tiled.partition(Operand::B, &identity([n, k])?)?,
-            coordinates,
-        ),
-        c: part(
-            &mma.tiled.partition(Operand::C, &identity([m, n])?)?,
-            coordinates,
-        ),
+        factors: [of(Operand::A, [m, k])?, of(Operand::B, [n, k])?],
+        sums: of(Operand::C, [m, n])?,
     })
 }
 
@@ -132,11 +123,11 @@ pub fn of_mma(plan: &Plan, mma: &MmaPlan) -> Result<MmaParts> {
 /// owner, and the values of one register next to one another.
 pub fn fills_fragment(plan: &Plan, mma: &MmaPlan, step: &Step) -> Result<bool> {
     let parts = of_mma(plan, mma)?;
-    let fragment = if step.operand == plan.named(Role::A) {
-        parts.a
-    } else {
-        parts.b
+    let operand = plan.operand(&step.operand);
+    let Some(factor) = operand.and_then(|operand| operand.factor()) else {
+        return Ok(false);
     };
+    let fragment = &parts.factors[factor];
     let loaded = of_step(step)?;
     let [_, _, block] = mma.tiled.tile_mnk()?;
     for thread in 0..i64::from(plan.threads) {
@@ -176,7 +167,7 @@ pub fn fills_fragment(plan: &Plan, mma: &MmaPlan, step: &Step) -> Result<bool> {
 
 /// Whether a thread's accumulators come in pairs that are neighbours along n.
 pub fn neighbours_along_n(plan: &Plan, mma: &MmaPlan) -> Result<bool> {
-    let values = of_mma(plan, mma)?.c.values;
+    let values = of_mma(plan, mma)?.sums.values;
     let neighbours = |pair: &[[i64; 2]]| pair.len() == 2 && pair[1] == [pair[0][0], pair[0][1] + 1];
     Ok(values.chunks(2).all(neighbours))
 }

@@ -210,18 +210,27 @@ pub(in crate::plan) fn largest_divisor(a: i64, b: i64) -> i64 {
 
 /// Notes what the atom's vectors demand of the operand's pointer and strides.
 pub(in crate::plan) fn assume(plan: &mut Plan, operand: &Operand, atom: &Atom, what: &str) {
+    plan.assume(assumed(operand, atom, what));
+}
+
+/// What launches must guarantee for vectors that the atom moves.
+pub(in crate::plan) fn assumed(operand: &Operand, atom: &Atom, what: &str) -> Vec<Assumption> {
     let bytes = atom.align_bytes;
     let reason = format!("{what}: {} moves {bytes} bytes", atom.id);
-    assume_bytes(plan, operand, bytes, &reason);
+    assumed_bytes(operand, bytes, &reason)
 }
 
 /// Notes that the operand's pointer and strides are multiples of that many bytes.
 pub(in crate::plan) fn assume_bytes(plan: &mut Plan, operand: &Operand, bytes: u32, reason: &str) {
+    plan.assume(assumed_bytes(operand, bytes, reason));
+}
+
+fn assumed_bytes(operand: &Operand, bytes: u32, reason: &str) -> Vec<Assumption> {
     let multiple = i64::from(bytes) * 8 / i64::from(operand.dtype.bits());
-    if multiple <= 1 {
-        return;
-    }
     let mut wanted = Vec::new();
+    if multiple <= 1 {
+        return wanted;
+    }
     if bytes > operand.dtype.bytes() {
         wanted.push(Assumption::PointerAlignment {
             operand: operand.name.clone(),
@@ -239,9 +248,5 @@ pub(in crate::plan) fn assume_bytes(plan: &mut Plan, operand: &Operand, bytes: u
             });
         }
     }
-    for assumption in wanted {
-        if !plan.assumptions.contains(&assumption) {
-            plan.assumptions.push(assumption);
-        }
-    }
+    wanted
 }

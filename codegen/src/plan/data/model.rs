@@ -15,7 +15,7 @@ use crate::plan::data::assumptions::Assumption;
 use crate::plan::data::choices::Choice;
 use crate::plan::data::combining::Combining;
 use crate::plan::data::folds::FoldPlan;
-use crate::plan::data::moves::{BoxCopy, Hop, Rows, SmemTile, Step};
+use crate::plan::data::moves::{BoxCopy, Hop, Passage, Rows, SmemTile, Step};
 use crate::plan::data::values::{Does, Flow, Node};
 use crate::plan::data::warp_roles::Roles;
 use crate::plan::work_tiles::{COLUMNS, Dim, Fate, SUMMED, Work};
@@ -142,6 +142,12 @@ impl Plan {
         self.work.extent(dim)
     }
 
+    /// Elements of a CTA's tile along all of its dimensions, of the output's two always.
+    pub fn cta_tile(&self) -> Vec<i64> {
+        let dims = 0..self.work.dims.len().max(SUMMED);
+        dims.map(|dim| self.extent(dim)).collect()
+    }
+
     /// Elements of a CTA's tile along the output's dimensions.
     pub fn tile(&self) -> [i64; 2] {
         [0, COLUMNS].map(|dim| self.extent(dim))
@@ -195,6 +201,22 @@ impl Plan {
         self.roles.as_ref().map_or(alike, Roles::threads)
     }
 
+    /// Notes what launches must guarantee, once.
+    pub fn assume(&mut self, assumptions: impl IntoIterator<Item = Assumption>) {
+        for assumption in assumptions {
+            if !self.assumptions.contains(&assumption) {
+                self.assumptions.push(assumption);
+            }
+        }
+    }
+
+    /// Goes on with an operand's way through shared memory.
+    pub fn take(&mut self, passage: Passage) {
+        self.assume(passage.assumptions);
+        self.smem.extend(passage.smem);
+        self.steps.extend(passage.steps);
+    }
+
     /// The step of that operand and hop.
     pub fn step(&self, operand: &str, hop: Hop) -> Option<&Step> {
         self.steps
@@ -225,9 +247,10 @@ impl Plan {
     /// The planes of an operand that have tiles of their own, by number; where one tile has all
     /// that there is, one without.
     pub fn planes_of(&self, operand: &Operand) -> Vec<Option<i64>> {
+        let by_boxes = self.boxes(&operand.name, Hop::G2s).is_some();
         match self.plane_count(operand) {
             // Boxes bring the rows of all planes, one below the other.
-            count if count > 1 && self.roles.is_none() => (0..count).map(Some).collect(),
+            count if count > 1 && !by_boxes => (0..count).map(Some).collect(),
             _ => vec![None],
         }
     }
@@ -235,8 +258,7 @@ impl Plan {
     /// Bytes of one slot, or set, of tiles that lie in that.
     pub fn slot_bytes(&self, holds: Holds) -> u32 {
         let tiles = self.smem.iter().filter(|tile| tile.within == holds);
-        let ends = tiles.map(|tile| tile.offset_bytes.saturating_add(tile.size_bytes));
-        ends.max().unwrap_or(0)
+        tiles.map(SmemTile::end).max().unwrap_or(0)
     }
 
     /// First byte of a tile in the first slot of what it lies in.

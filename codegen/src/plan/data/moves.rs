@@ -7,6 +7,7 @@ use tilewright_layout::{ComposedLayout, TiledCopy};
 use crate::atoms::model::{Atom, Space};
 use crate::dtype::DType;
 use crate::plan::data::arena::Holds;
+use crate::plan::data::assumptions::Assumption;
 use crate::spec::keys::model::{Auto, CopyPath};
 
 /// One hop of an operand's way, from one memory space to the next.
@@ -146,6 +147,24 @@ pub struct SmemTile {
     pub offset_bytes: u32,
     /// Its size in one of them.
     pub size_bytes: u32,
+}
+
+impl SmemTile {
+    /// The byte behind it in one slot, or set.
+    pub fn end(&self) -> u32 {
+        self.offset_bytes.saturating_add(self.size_bytes)
+    }
+}
+
+/// What a plan has more where an operand passes through shared memory.
+#[derive(Clone, Debug, Default)]
+pub struct Passage {
+    /// Its copies.
+    pub steps: Vec<Step>,
+    /// Its tiles in shared memory.
+    pub smem: Vec<SmemTile>,
+    /// What launches must guarantee for it.
+    pub assumptions: Vec<Assumption>,
 }
 
 /// Bytes of the rows of the widest swizzle of tensor maps.

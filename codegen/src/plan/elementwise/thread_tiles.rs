@@ -291,8 +291,7 @@ fn check_operands(
     if !flow.folds.is_empty() {
         return;
     }
-    let known = chooser.violations.len();
-    let (mut all, mut good) = (0, 0);
+    let (mut all, mut good, mut found_wrong) = (0, 0, Vec::new());
     for (at, node) in flow.nodes.iter().enumerate() {
         let found = node.moved().filter(|_| node.keeps == [true; 2]);
         let found = found.filter(|_| node.table.is_none() && node.combined.is_none());
@@ -308,10 +307,14 @@ fn check_operands(
         }
         all += 1;
         let hop = if staged { Hop::S2r } else { hop };
-        good += usize::from(takes(spec, chooser, (operand, hop), (along, vector)));
+        let takes =
+            |chooser: &mut Chooser<'_>| takes(spec, chooser, (operand, hop), (along, vector));
+        let (is_good, wrong) = chooser.aside(takes);
+        good += usize::from(is_good);
+        found_wrong.extend(wrong);
     }
-    if good == all || good > 0 && all != 2 {
-        chooser.violations.truncate(known);
+    if good < all && (good == 0 || all == 2) {
+        chooser.violations.extend(found_wrong);
     }
 }
 

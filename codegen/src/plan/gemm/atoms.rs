@@ -8,7 +8,7 @@ use crate::atoms::model::MmaFacts;
 use crate::error::Result;
 use crate::plan::gemm::{epilogue, multistage_copies, tiled_mma, wants_multistage, wants_roles};
 use crate::plan::instructions::choose::Chooser;
-use crate::spec::keys::model::{Auto, Operand, Role, Spec};
+use crate::spec::keys::model::{Auto, Operand, Spec};
 
 /// Registers for sums and fragments that leave a thread enough for all else: as many as a warp of
 /// tensor-core products has for 64 rows and columns.
@@ -19,8 +19,7 @@ const REGISTERS_BY_ELEMENT: i64 = 96;
 /// The ways in which atoms may stand side by side, best first; none where the spec says how, and
 /// where warpgroups have roles.
 pub(in crate::plan) fn others(spec: &Spec, chooser: &mut Chooser<'_>) -> Result<Vec<[i64; 3]>> {
-    let [a, b, d] = [Role::A, Role::B, Role::Output].map(|role| spec.problem.operand_as(role));
-    let (Some(a), Some(b), Some(d), Auto::Auto) = (a, b, d, &spec.schedule.mma.atoms) else {
+    let (Some([a, b, d]), Auto::Auto) = (spec.problem.product(), &spec.schedule.mma.atoms) else {
         return Ok(Vec::new());
     };
     if wants_roles(spec, chooser, [a, b, d]) {
@@ -37,17 +36,15 @@ pub(in crate::plan) fn others(spec: &Spec, chooser: &mut Chooser<'_>) -> Result<
 
 /// Whether the plan, not the spec, gives warpgroups roles.
 pub(in crate::plan) fn roles_by_itself(spec: &Spec, chooser: &Chooser<'_>) -> bool {
-    let [a, b, d] = [Role::A, Role::B, Role::Output].map(|role| spec.problem.operand_as(role));
-    match (a, b, d, &spec.schedule.pipeline.schedule) {
-        (Some(a), Some(b), Some(d), Auto::Auto) => wants_roles(spec, chooser, [a, b, d]),
+    match (spec.problem.product(), &spec.schedule.pipeline.schedule) {
+        (Some(operands), Auto::Auto) => wants_roles(spec, chooser, operands),
         _ => false,
     }
 }
 
 /// The factors that the plan, not the spec, brings by vectors across k.
 pub(in crate::plan) fn across_by_itself(spec: &Spec, chooser: &Chooser<'_>) -> Vec<String> {
-    let [a, b, d] = [Role::A, Role::B, Role::Output].map(|role| spec.problem.operand_as(role));
-    let (Some(a), Some(b), Some(d)) = (a, b, d) else {
+    let Some([a, b, d]) = spec.problem.product() else {
         return Vec::new();
     };
     let is_asked = |operand: &&Operand| {

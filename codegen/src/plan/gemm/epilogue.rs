@@ -24,7 +24,7 @@ use crate::plan::limits::overlapping_outputs;
 use crate::plan::values::graph::{self, Begins, ProductSite};
 use crate::plan::values::{atomics, whole_rows};
 use crate::plan::work_tiles::{COLUMNS, Fate};
-use crate::spec::keys::model::{Operand, Role, Spec};
+use crate::spec::keys::model::{Operand, Spec};
 
 /// What is computed of a product's sums and where it is stored.
 pub(super) fn flow(spec: &Spec) -> Option<Flow> {
@@ -43,10 +43,11 @@ pub(super) fn flow(spec: &Spec) -> Option<Flow> {
     let behind =
         statements.filter(|(at, _)| *at == found.sum.statement || found.epilogue.contains(at));
     let behind = behind.map(|(_, statement)| statement);
-    let [a, b] = [Role::A, Role::B].map(|role| {
-        let name = &spec.problem.operand_as(role)?.name;
+    let [a, b] = spec.problem.factors()?.map(|factor| {
         let mut operands = formula.signature.operands.iter();
-        Some(Source::Operand(operands.position(|one| one.name == *name)?))
+        Some(Source::Operand(
+            operands.position(|one| one.name == factor.name)?,
+        ))
     });
     let product = ProductSite {
         sum: &found.sum,
@@ -212,7 +213,7 @@ fn plan_folds(
     if flow.folds.is_empty() {
         return Ok(());
     }
-    let part = partition::of_mma(plan, mma)?.c;
+    let part = partition::of_mma(plan, mma)?.sums;
     let spread = lanes_of_a_row(&part, i64::from(plan.threads));
     if spread.is_none() {
         let layout = mma.tiled.atom_layout_mnk();

@@ -31,15 +31,14 @@ use crate::plan::supported::main_loops::{self, MainLoop};
 use crate::plan::undecided::undecided;
 use crate::plan::work_tiles::{SUMMED, Source, Work};
 use crate::spec::keys::model::{
-    Auto, CopyPath, KernelSchedule, Operand, Point, Role, SchedulerKind, Spec,
+    Auto, CopyPath, KernelSchedule, Operand, Point, SchedulerKind, Spec,
 };
 
 /// Plans the point. What a violation leaves open is not decided, so that everything else that can
 /// be known is reported with it; `None` when nothing can.
 pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Plan>> {
     let spec = &point.spec;
-    let [a, b, d] = [Role::A, Role::B, Role::Output].map(|role| spec.problem.operand_as(role));
-    let (Some(a), Some(b), Some(d)) = (a, b, d) else {
+    let Some([a, b, d]) = spec.problem.product() else {
         return Ok(None);
     };
     let inputs = [
@@ -251,10 +250,13 @@ fn wants_roles(spec: &Spec, chooser: &Chooser<'_>, [a, b, d]: [&Operand; 3]) -> 
 
 /// The architectures that have an mma of the factors' types which reads shared memory by itself.
 fn arches_with_roles(spec: &Spec, chooser: &Chooser<'_>) -> impl Iterator<Item = &'static Arch> {
-    let [a, b] = [Role::A, Role::B].map(|role| spec.problem.operand_as(role).map(|one| one.dtype));
-    ARCHES.iter().filter(move |arch| match (a, b) {
-        (Some(a), Some(b)) => chooser.multiplies_smem_of(**arch, [spec.problem.accumulator, a, b]),
-        _ => chooser.multiplies_smem(**arch),
+    let types = spec
+        .problem
+        .factors()
+        .map(|factors| factors.map(|one| one.dtype));
+    ARCHES.iter().filter(move |arch| match types {
+        Some([a, b]) => chooser.multiplies_smem_of(**arch, [spec.problem.accumulator, a, b]),
+        None => chooser.multiplies_smem(**arch),
     })
 }
 

@@ -8,13 +8,13 @@ use crate::atoms::model::{Atom, Space};
 use crate::error::Result;
 use crate::plan::copies::partition;
 use crate::plan::copies::tiled_copy::{
-    Sharing, assume, check_strides, copy_of, values, vector_copy,
+    Sharing, assume, assumed, check_strides, copy_of, values, vector_copy,
 };
 use crate::plan::data::model::{MmaPlan, Plan};
-use crate::plan::data::moves::{Hop, Step};
+use crate::plan::data::moves::{Hop, Passage, SmemTile, Step};
 use crate::plan::instructions::choose::{Chooser, Wanted};
 use crate::plan::smem::swizzle_search::{Filled, Lies, place_smem, refuse_conflicts};
-use crate::spec::keys::model::{Auto, Operand, Role, Spec, Stride};
+use crate::spec::keys::model::{Auto, Operand, Spec, Stride};
 
 /// Bytes of one asynchronous copy of the multistage way.
 const VECTOR_BYTES: u32 = 16;
@@ -95,8 +95,6 @@ pub(super) fn multistage_operand(
         if !check_strides(chooser, operand, along, atom, &what) {
             return Ok(None);
         }
-        let mut trial = plan.clone();
-        assume(&mut trial, operand, atom, &what);
         let fill = Step {
             operand: name.into(),
             hop: Hop::G2s,
@@ -110,24 +108,21 @@ pub(super) fn multistage_operand(
             contiguous: along,
             filled: Filled::Along,
         };
-        let found = fragment_copy(spec, chooser, &trial, operand, tile, (lies, &fill))?;
-        Ok(found.map(|mut placed| {
-            let fragment = placed.steps.pop();
-            placed
-                .steps
-                .extend([Some(fill), fragment].into_iter().flatten());
-            placed
+        let found = fragment_copy(spec, chooser, plan, operand, tile, (lies, &fill))?;
+        Ok(found.map(|(smem, load)| Passage {
+            assumptions: assumed(operand, atom, &what),
+            steps: vec![fill, load],
+            smem,
         }))
     })?;
     if let Some(placed) = placed {
-        *plan = placed;
+        plan.take(placed);
     }
     Ok(())
 }
 
-/// The plan with the operand's tile in shared memory and the widest load from it whose values
-/// arrive in the registers the MMA wants them in; the tile lies as given, and is filled by the
-/// given step.
+/// The operand's tiles in shared memory and the widest load from there whose values arrive in the
+/// registers the MMA wants them in; the tile lies as given, and is filled by the given step.
 fn fragment_copy(
     spec: &Spec,
     chooser: &mut Chooser<'_>,
@@ -135,7 +130,7 @@ fn fragment_copy(
     operand: &Operand,
     tile: [i64; 2],
     (lies, fill): (Lies, &Step),
-) -> Result<Option<Plan>> {
+) -> Result<Option<(Vec<SmemTile>, Step)>> {
     let name = operand.name.as_str();
     let Some(mma) = &plan.mma else {
         return Ok(None);
@@ -165,15 +160,12 @@ fn fragment_copy(
         let Some(tiled) = into_fragment(chooser, plan, mma, operand, tile, atom)? else {
             return Ok(None);
         };
-        let mut placed = plan.clone();
         let steps = [fill, &tiled];
-        let wavefronts = place_smem(chooser, &mut placed, operand, tile, lies, &swizzle, steps)?;
-        placed.steps.push(tiled);
-        Ok(wavefronts.map(|wavefronts| (placed, wavefronts)))
+        let placed = place_smem(chooser, plan, operand, tile, lies, &swizzle, steps)?;
+        Ok(placed.map(|(tiles, wavefronts)| ((tiles, tiled), wavefronts)))
     };
-    let known = chooser.violations.len();
     let mut costs: Vec<(u64, Arc<Atom>)> = Vec::new();
-    let free = chooser.first(&what, candidates.iter().cloned(), |chooser, atom| {
+    let free = chooser.first_or(&what, candidates.iter().cloned(), |chooser, atom| {
         let found = planned(chooser, atom)?;
         Ok(found.map(|(placed, wavefronts)| {
             let cost = wavefronts.cost();
@@ -183,11 +175,15 @@ fn fragment_copy(
             placed
         }))
     })?;
-    if free.is_some() || costs.is_empty() {
-        return Ok(free);
+    let wrong = match free {
+        Ok(free) => return Ok(Some(free)),
+        Err(wrong) => wrong,
+    };
+    if costs.is_empty() {
+        chooser.violations.extend(wrong);
+        return Ok(None);
     }
     // None is free of conflicts: the cheapest.
-    chooser.violations.truncate(known);
     let cheapest = costs.into_iter().min_by_key(|(cost, _)| *cost);
     let cheapest = cheapest.map(|(_, atom)| atom);
     let found = chooser.first(&what, cheapest, |chooser, atom| planned(chooser, atom))?;
@@ -220,9 +216,10 @@ fn into_fragment(
         ));
     };
     let elements = values(&copy)?;
-    let tiled = match operand.role {
-        Role::A => make_tiled_copy_a(copy, &mma.tiled),
-        _ => make_tiled_copy_b(copy, &mma.tiled),
+    let tiled = match operand.factor() {
+        Some(0) => make_tiled_copy_a(copy, &mma.tiled),
+        Some(_) => make_tiled_copy_b(copy, &mma.tiled),
+        None => return refuse("it is no factor of the product".to_owned()),
     };
     let Ok(tiled) = tiled else {
         return refuse(format!(
@@ -294,14 +291,18 @@ pub(super) fn synchronous_operand(
     let Some(fill) = steps.last().cloned() else {
         return Ok(());
     };
-    let mut trial = plan.clone();
-    trial.steps.extend(steps);
     let lies = Lies {
         contiguous: 0,
         filled: Filled::Singly,
     };
-    if let Some(placed) = fragment_copy(spec, chooser, &trial, operand, tile, (lies, &fill))? {
-        *plan = placed;
+    let found = fragment_copy(spec, chooser, plan, operand, tile, (lies, &fill))?;
+    if let Some((smem, load)) = found {
+        steps.push(load);
+        plan.take(Passage {
+            steps,
+            smem,
+            assumptions: Vec::new(),
+        });
     }
     Ok(())
 }

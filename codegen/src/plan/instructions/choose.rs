@@ -237,30 +237,55 @@ impl<'c> Chooser<'c> {
         }
     }
 
-    /// The first candidate for which `attempt` finds nothing wrong; the others are left out for
-    /// what was found at them. When none is left, the limits are violated that say most: those of
-    /// the first candidate that the operand's constant strides allow.
+    /// What is made, and the limits that it violates, which are not among those of the plan.
+    pub(in crate::plan) fn aside<T>(
+        &mut self,
+        make: impl FnOnce(&mut Self) -> T,
+    ) -> (T, Vec<Violation>) {
+        let known = self.violations.len();
+        let made = make(self);
+        (made, self.violations.split_off(known))
+    }
+
+    /// As [`Chooser::first_or`]; when no candidate is left, the plan has what is wrong.
     pub(in crate::plan) fn first<C: fmt::Display, T>(
         &mut self,
         key: &str,
         candidates: impl IntoIterator<Item = C>,
-        mut attempt: impl FnMut(&mut Self, &C) -> Result<Option<T>>,
+        attempt: impl FnMut(&mut Self, &C) -> Result<Option<T>>,
     ) -> Result<Option<T>> {
-        let (known, chosen) = (self.violations.len(), self.choices.len());
+        Ok(match self.first_or(key, candidates, attempt)? {
+            Ok(found) => Some(found),
+            Err(violations) => {
+                self.violations.extend(violations);
+                None
+            }
+        })
+    }
+
+    /// The first candidate for which `attempt` finds nothing wrong; the others are left out for
+    /// what was found at them. When none is left, the violated limits that say most: those of the
+    /// first candidate that the operand's constant strides allow.
+    pub(in crate::plan) fn first_or<C: fmt::Display, T>(
+        &mut self,
+        key: &str,
+        candidates: impl IntoIterator<Item = C>,
+        mut attempt: impl FnMut(&mut Self, &C) -> Result<Option<T>>,
+    ) -> Result<std::result::Result<T, Vec<Violation>>> {
+        let chosen = self.choices.len();
         let mut left_out: Vec<LeftOut> = Vec::new();
         for candidate in candidates {
             self.choices.truncate(chosen);
-            let mut found = attempt(self, &candidate);
+            let (mut found, mut reasons) = self.aside(|chooser| attempt(chooser, &candidate));
             // Layouts are made of the point's own values, so these do not go together.
             if let Err(Error::Algebra(error)) = &found {
                 let message = format!(
                     "{key}: the layouts of {candidate} do not fit the tile: {error}: choose auto, \
                      or another cta_tile"
                 );
-                self.violate("layouts", message);
+                reasons.push(Violation::new("layouts", message));
                 found = Ok(None);
             }
-            let reasons = self.violations.split_off(known);
             match found {
                 Ok(Some(found)) if reasons.is_empty() => {
                     self.choices.push(Choice {
@@ -268,7 +293,7 @@ impl<'c> Chooser<'c> {
                         taken: candidate.to_string(),
                         left_out,
                     });
-                    return Ok(Some(found));
+                    return Ok(Ok(found));
                 }
                 Ok(_) => left_out.push(LeftOut {
                     candidate: candidate.to_string(),
@@ -284,8 +309,7 @@ impl<'c> Chooser<'c> {
         let telling = left_out.iter().find(|one| !by_stride(one));
         let telling = telling.or(left_out.first());
         let reasons = telling.map(|one| one.reasons.clone());
-        self.violations.extend(reasons.unwrap_or_default());
-        Ok(None)
+        Ok(Err(reasons.unwrap_or_default()))
     }
 
     /// The atom of that id, if it is of the right kind and the architecture has it.

@@ -5,7 +5,7 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::plan::copies::partition;
 use crate::plan::copies::thread_digits::Part;
-use crate::plan::data::arena::Holds;
+use crate::plan::data::arena::{Arena, Holds};
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::{Hop, Rows, Step};
 use crate::plan::data::values::{Does, Every, Flow, Node, Pass, Staged};
@@ -13,28 +13,32 @@ use crate::plan::data::warp_roles::BARRIER_BYTES;
 use crate::plan::instructions::choose::Chooser;
 use crate::plan::values::atomics;
 use crate::plan::work_tiles::SUMMED;
-use crate::spec::keys::model::{Auto, Axis, Operand, Role, Spec};
+use crate::spec::keys::model::{Auto, Axis, Operand, Spec};
 
 /// Registers a thread needs besides accumulators and fragments: addresses, predicates, loop state.
 const OTHER_REGISTERS: i64 = 40;
 
 /// Shared memory of the whole ring.
 pub(in crate::plan) fn check_smem(chooser: &mut Chooser<'_>, plan: &Plan) {
+    check_arena(chooser, plan, (&plan.arena, plan.stages));
+}
+
+/// The same of an arena with so many stages, as the plan may have it.
+pub(in crate::plan) fn check_arena(
+    chooser: &mut Chooser<'_>,
+    plan: &Plan,
+    (arena, stages): (&Arena, u32),
+) {
     let allowed = plan.arch.smem_max_bytes;
-    let all = plan.arena.bytes();
+    let all = arena.bytes();
     if all > allowed {
-        let tile: Vec<String> = plan
-            .work
-            .dims
-            .iter()
-            .map(|dim| dim.extent().to_string())
-            .collect();
+        let tile: Vec<String> = plan.cta_tile().iter().map(i64::to_string).collect();
         let roles = plan.roles.as_ref();
         let barriers = roles.map_or(0, |_| 2 * BARRIER_BYTES);
-        let slots = plan.arena.find(Holds::Slots(0));
+        let slots = arena.find(Holds::Slots(0));
         let slot = slots.map_or(0, |slots| slots.each);
         let each = slot.saturating_add(barriers).max(1);
-        let fixed = all.saturating_sub(each.saturating_mul(plan.stages));
+        let fixed = all.saturating_sub(each.saturating_mul(stages));
         let of_tiles = roles.and_then(|roles| roles.pipe(Every::WorkTile));
         let past_smem = of_tiles.map_or(String::new(), |pipe| {
             let loads = pipe.loads.iter().map(|load| &load.operand);
@@ -46,11 +50,11 @@ pub(in crate::plan) fn check_smem(chooser: &mut Chooser<'_>, plan: &Plan) {
         });
         // Stages of which one alone fits leave none to load into.
         let fitting = allowed.saturating_sub(fixed) / each;
-        let way_out = match plan.stages == 0 || fitting < plan.stages.min(2) {
+        let way_out = match stages == 0 || fitting < stages.min(2) {
             true => format!("use a smaller cta_tile{past_smem}"),
             false => format!("use at most {fitting} stages{past_smem}"),
         };
-        let stages = match plan.stages {
+        let stages = match stages {
             0 => "what threads hand on of".to_owned(),
             1 => "1 stage of".to_owned(),
             stages => format!("{stages} stages of"),
@@ -211,11 +215,12 @@ pub(in crate::plan) fn check_fragments(
     let [_, a, b, c] = facts.types;
     let buffers = if plan.stages > 1 { 2 } else { 1 };
     let planes = plan.planes();
-    let elements = parts.a.values.len() as i64 + planes * parts.b.values.len() as i64;
+    let [of_a, of_b] = &parts.factors;
+    let elements = of_a.values.len() as i64 + planes * of_b.values.len() as i64;
     let raw = if mma.widen.is_some() { elements } else { 0 };
-    let fragments = (held(&parts.a, a) + planes * held(&parts.b, b) + raw) * buffers;
+    let fragments = (held(of_a, a) + planes * held(of_b, b) + raw) * buffers;
     let [passing, copies] = on_their_way(plan)?;
-    let accumulators = planes * held(&parts.c, c);
+    let accumulators = planes * held(&parts.sums, c);
     let folds = plan.folds().next().is_some() || plan.combinings().next().is_some();
     let few = if folds { FEW_BESIDE_FOLDS } else { FEW_COPIES };
     let addresses = (copies - few).max(0) * ADDRESS_REGISTERS;
@@ -258,7 +263,7 @@ fn on_their_way(plan: &Plan) -> Result<[i64; 2]> {
         }
         // Constant strides are part of the instructions, and what is loaded behind the loop has its
         // addresses there.
-        let is_factor = |one: &&Operand| matches!(one.role, Role::A | Role::B);
+        let is_factor = |one: &&Operand| one.factor().is_some();
         let named = |axis: &Axis| axis.stride.name().is_some();
         if (operand.filter(is_factor)).is_some_and(|one| one.axes.iter().any(named)) {
             copies += instances;

@@ -6,6 +6,7 @@
 use crate::plan::data::arena::{Arena, Holds};
 use crate::plan::data::combining::TERM_BYTES;
 use crate::plan::data::model::Plan;
+use crate::plan::data::moves::SmemTile;
 use crate::plan::data::warp_roles::{BARRIER_BYTES, Roles};
 
 /// Bytes to a multiple of which what warps hand on of a fold is rounded up.
@@ -13,11 +14,18 @@ const FOLD_ALIGN: u32 = 16;
 
 /// Places all that there is.
 pub(in crate::plan) fn place(plan: &mut Plan) {
+    plan.arena = beside(plan, &[], plan.stages);
+}
+
+/// The arena of a plan with so many stages of its tiles and some more.
+pub(in crate::plan) fn beside(plan: &Plan, more: &[SmemTile], stages: u32) -> Arena {
     let mut arena = Arena::default();
     match &plan.roles {
         None => {
+            let ends = more.iter().map(SmemTile::end);
             let slot = plan.slot_bytes(Holds::Slots(0));
-            arena.put(Holds::Slots(0), plan.stages.max(1), slot);
+            let slot = ends.max().map_or(slot, |end| slot.max(end));
+            arena.put(Holds::Slots(0), stages.max(1), slot);
         }
         Some(roles) => of_roles(plan, roles, &mut arena),
     }
@@ -39,7 +47,7 @@ pub(in crate::plan) fn place(plan: &mut Plan) {
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         arena.put(Holds::Sums(number), sets, bytes);
     }
-    plan.arena = arena;
+    arena
 }
 
 /// Slots, staging buffers, barriers.

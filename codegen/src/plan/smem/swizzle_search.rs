@@ -15,18 +15,18 @@ use crate::plan::smem::accesses::SmemAccesses;
 use crate::plan::smem::bank_conflicts::{self, Wavefronts};
 use crate::spec::keys::model::{Auto, Operand};
 
-/// Places the operand's tile in shared memory, that of each plane behind another, with the first
-/// swizzle or pitch by which the two steps take the fewest wavefronts. How many these
-/// are; `None` with a violation.
+/// The operand's tile in shared memory, behind what the plan has there, that of each plane behind
+/// another, with the first swizzle or pitch by which the two steps take the fewest wavefronts; and
+/// how many these are. `None` with a violation.
 pub(in crate::plan) fn place_smem(
     chooser: &mut Chooser<'_>,
-    plan: &mut Plan,
+    plan: &Plan,
     operand: &Operand,
     tile: [i64; 2],
     lies: Lies,
     swizzle: &Auto<Swizzle>,
     steps: [&Step; 2],
-) -> Result<Option<Wavefronts>> {
+) -> Result<Option<(Vec<SmemTile>, Wavefronts)>> {
     let mut best: Option<(Wavefronts, ComposedLayout)> = None;
     // Most candidates are one layout under several swizzles.
     let mut known: Option<(Layout<i64>, [SmemAccesses; 2])> = None;
@@ -69,18 +69,22 @@ pub(in crate::plan) fn place_smem(
         return Ok(None);
     };
     let size_bytes = placed_bytes(layout.inner.cosize()?, operand.dtype);
-    for plane in plan.planes_of(operand) {
-        plan.smem.push(SmemTile {
+    let mut end = plan.slot_bytes(slot);
+    let tile = |plane| {
+        let offset_bytes = end;
+        end = end.saturating_add(size_bytes);
+        SmemTile {
             operand: operand.name.clone(),
             plane,
             dtype: operand.dtype,
             layout: layout.clone(),
             within: slot,
-            offset_bytes: plan.slot_bytes(slot),
+            offset_bytes,
             size_bytes,
-        });
-    }
-    Ok(Some(wavefronts))
+        }
+    };
+    let tiles = plan.planes_of(operand).into_iter().map(tile).collect();
+    Ok(Some((tiles, wavefronts)))
 }
 
 /// Refuses what is in conflict, or costs more than what was tried before it, where nobody asked for

@@ -7,7 +7,7 @@
 use crate::dtype::DType;
 use crate::error::Violation;
 use crate::plan::instructions::choose::Chooser;
-use crate::spec::keys::model::{FormKind, Role, Spec};
+use crate::spec::keys::model::{FormKind, Spec};
 
 /// Element types that no product of matrices is generated of.
 pub const NOT_MULTIPLIED: &[DType] = &[
@@ -26,10 +26,10 @@ pub(in crate::plan) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
     }
     for operand in &spec.problem.operands {
         let (name, dtype) = (&operand.name, operand.dtype);
-        let is_factor = matches!(operand.role, Role::A | Role::B);
+        let is_factor = operand.factor().is_some();
         let message = if is_factor && NOT_MULTIPLIED.contains(&dtype) {
             let mut others = spec.problem.operands.iter().filter(|one| one.name != *name);
-            let other = others.find(|one| matches!(one.role, Role::A | Role::B));
+            let other = others.find(|one| one.factor().is_some());
             // What tensor cores multiply with the other factor.
             let to = match other.map(|other| other.dtype) {
                 Some(DType::S8 | DType::U8) => "s8",

@@ -34,6 +34,16 @@ pub enum Role {
     Output,
 }
 
+impl Role {
+    /// The factors of a product, that of rows first.
+    pub const FACTORS: [Role; 2] = [Role::A, Role::B];
+
+    /// Which factor of a product it is; none of what is no factor.
+    pub fn factor(self) -> Option<usize> {
+        Role::FACTORS.iter().position(|role| *role == self)
+    }
+}
+
 /// A set of element types that a product is made of.
 #[derive(Debug)]
 pub struct TypeRule {
@@ -50,8 +60,7 @@ impl TypeRule {
     pub fn takes(&self, role: Role, dtype: DType) -> bool {
         match role {
             Role::Output => self.outputs.contains(&dtype),
-            Role::B => dtype == self.factors[1],
-            Role::A | Role::Source | Role::Extra => dtype == self.factors[0],
+            _ => dtype == self.factors[role.factor().unwrap_or_default()],
         }
     }
 

@@ -60,6 +60,11 @@ impl Operand {
         &self.axis(axis).stride
     }
 
+    /// Which factor of the kernel's product it is; none of what is no factor.
+    pub fn factor(&self) -> Option<usize> {
+        self.role.factor()
+    }
+
     /// Whether the kernel writes it.
     pub fn is_written(&self) -> bool {
         self.role == Role::Output
@@ -140,7 +145,7 @@ impl Operand {
 /// result, whatever stands before it.
 pub fn with_role(operands: &[Operand], role: Role) -> Option<&Operand> {
     const MATRIX: usize = 2;
-    let is_product = operands.iter().any(|one| one.role == Role::A);
+    let is_product = operands.iter().any(|one| one.factor().is_some());
     let mut all = operands.iter().filter(|one| one.role == role);
     let whole = |one: &&Operand| !is_product || role != Role::Output || one.axes.len() == MATRIX;
     let first = all.clone().next();

@@ -207,6 +207,18 @@ impl Problem {
         with_role(&self.operands, role)
     }
 
+    /// The factors of its product, that of rows first.
+    pub fn factors(&self) -> Option<[&Operand; 2]> {
+        let [a, b] = Role::FACTORS.map(|role| self.operand_as(role));
+        a.zip(b).map(|(a, b)| [a, b])
+    }
+
+    /// The factors of its product and what is made of them.
+    pub fn product(&self) -> Option<[&Operand; 3]> {
+        let [a, b] = self.factors()?;
+        Some([a, b, self.operand_as(Role::Output)?])
+    }
+
     /// Names of the modes that a CTA's tile cuts, those of the output first.
     pub fn modes(&self) -> &[String] {
         &self.compute.modes

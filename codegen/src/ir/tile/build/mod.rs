@@ -4,9 +4,9 @@
 //! them, its results. Main loops differ in how factors come (`main_loops`); values of tiles, in
 //! front of them, within and behind, are made by `values`.
 
+mod tiles;
 mod values;
 mod product;
-mod tiles;
 mod chunked_rows;
 mod elementwise;
 mod epilogue;
@@ -55,7 +55,7 @@ pub fn build(plan: &Plan) -> Result<Kernel> {
     let mut body = match &plan.mma {
         None => vec![elementwise::work_tile(&mut tiles, flow)?.each()],
         Some(mma) => {
-            let product = tiles.product(mma, flow)?;
+            let product = Product::declare(&mut tiles, mma, flow)?;
             match (product.staged(), &plan.roles) {
                 (Some(Staged::Boxes), Some(roles)) => {
                     warp_specialized::body(&mut tiles, &product, roles)?

@@ -2,13 +2,21 @@
 
 use std::sync::Arc;
 
-use crate::element::Element;
+use crate::atoms::model::RegType;
+use crate::dtype::DType;
+use crate::element::{Element, Packing};
 use crate::error::Result;
 use crate::ir::tile::build::bug;
 use crate::ir::tile::build::tiles::Tiles;
 use crate::ir::tile::build::values::FlowTiles;
-use crate::ir::tile::{Op, Slice, Stage, Start, TileId, View, WHOLE};
-use crate::plan::data::values::Staged;
+use crate::ir::tile::{Held, Op, Place, Slice, Stage, Start, TileId, View, WHOLE};
+use crate::plan::copies::partition::{self, MmaParts};
+use crate::plan::copies::thread_digits::Part;
+use crate::plan::data::model::MmaPlan;
+use crate::plan::data::moves::Hop;
+use crate::plan::data::values::{Does, Flow, Staged};
+use crate::plan::instructions::casts::{cast, zero};
+use crate::spec::keys::model::Operand;
 
 /// What a product is made of.
 pub(super) struct Product<'p> {
@@ -55,6 +63,70 @@ impl Factor {
     pub fn passing(&self, tiles: &Tiles<'_>) -> Result<View> {
         let missing = || bug(tiles.plan(), "a factor that passes no registers");
         Ok(View::Rmem(self.passing.ok_or_else(missing)?, 0))
+    }
+}
+
+impl<'p> Product<'p> {
+    /// Declares the tiles of the plan's product.
+    pub fn declare(tiles: &mut Tiles<'p>, mma: &MmaPlan, flow: &'p Flow) -> Result<Product<'p>> {
+        let plan = tiles.plan();
+        let of = flow.factors();
+        let of = of.ok_or_else(|| bug(plan, "a product of nothing"))?;
+        let parts = partition::of_mma(plan, mma)?;
+        let facts = mma.atom.mma.as_ref();
+        let facts = facts.ok_or_else(|| bug(plan, "an mma without facts"))?;
+        let [_, a_type, b_type, acc_type] = facts.types;
+        let factors = match facts.smem {
+            [true, true] => Vec::new(),
+            _ => declare_factors(
+                tiles,
+                (mma, of.map(|(_, name)| name)),
+                [a_type, b_type],
+                &parts,
+            )?,
+        };
+        let output = plan.output().ok_or_else(|| bug(plan, "no output"))?;
+        let ty = mma
+            .atom
+            .register_type("d")
+            .ok_or_else(|| bug(plan, "an mma without d"))?;
+        let mut hold = |name: &str, dtype: DType, ty: RegType| {
+            let held = Held {
+                ty,
+                tv: parts.sums.clone(),
+                buffers: 1,
+            };
+            tiles.declare(name, dtype, output, Place::Rmem(held))
+        };
+        let planes = 0..plan.planes() as usize;
+        let acc: Vec<TileId> = planes
+            .map(|plane| hold(plan.sum_name(plane), acc_type, ty))
+            .collect();
+        tiles.cut_rows(&acc, mma.waves)?;
+        // Of a factor, what the MMA reads of its first plane.
+        let read = of.map(|(_, name)| {
+            let own = factors
+                .iter()
+                .find(|factor: &&Factor| factor.operand == name);
+            own.map_or_else(|| tiles.smem_of(name), |factor| Ok(factor.fragment))
+        });
+        let [a, b] = read;
+        let read = [a?, b?];
+        let of_product = |at: usize| match flow.nodes[at].does {
+            Does::Product(_, plane) => acc.get(plane).copied(),
+            _ => (of.iter().zip(read)).find_map(|((node, _), tile)| (*node == at).then_some(tile)),
+        };
+        Ok(Product {
+            values: parts.sums.values.len(),
+            flow: FlowTiles::declare(tiles, flow, &parts.sums, &of_product)?,
+            factors,
+            of,
+            acc,
+            zero: Arc::new(zero(Packing {
+                dtype: acc_type,
+                ty,
+            })),
+        })
     }
 }
 
@@ -121,4 +193,86 @@ impl Product<'_> {
     pub fn add_up(&self, tiles: &Tiles<'_>) -> Result<Option<Op>> {
         self.flow.add_up(tiles, |_| true)
     }
+}
+
+/// The factors that pass through registers: a, then b of each plane. What is on its way comes
+/// before the fragments.
+fn declare_factors(
+    tiles: &mut Tiles<'_>,
+    (mma, [a, b]): (&MmaPlan, [&str; 2]),
+    [a_type, b_type]: [DType; 2],
+    parts: &MmaParts,
+) -> Result<Vec<Factor>> {
+    let plan = tiles.plan();
+    let [of_a, of_b] = &parts.factors;
+    let sides = [(a, ("a", a_type), of_a), (b, ("b", b_type), of_b)];
+    let (mut planned, mut factors) = (Vec::new(), Vec::new());
+    for (name, value, tv) in sides {
+        let missing = || bug(plan, &format!("no factor {name}"));
+        let operand = plan.operand(name).ok_or_else(missing)?;
+        for plane in plan.planes_of(operand) {
+            let name = plan.tile_name(&operand.name, plane);
+            let passing = passing(tiles, operand, &name)?;
+            planned.push((operand, name, value, tv, passing));
+        }
+    }
+    for (operand, name, value, tv, passing) in planned {
+        let (loaded, fragment, widen) = fragments(tiles, mma, (operand, &name), value, tv)?;
+        factors.push(Factor {
+            operand: operand.name.clone(),
+            gmem: tiles.gmem_of(&name)?,
+            smem: tiles.smem_of(&name)?,
+            passing,
+            loaded,
+            fragment,
+            widen,
+        });
+    }
+    Ok(factors)
+}
+
+/// What passes through registers on its way into shared memory, into the tile of that name.
+fn passing(tiles: &mut Tiles<'_>, operand: &Operand, name: &str) -> Result<Option<TileId>> {
+    if tiles.plan().step(&operand.name, Hop::G2r).is_none() {
+        return Ok(None);
+    }
+    let name = format!("{name}_stage");
+    let loaded = tiles.loaded(&name, &operand.name, Hop::G2r, false)?;
+    Ok(Some(loaded.tile()))
+}
+
+/// The fragments of a factor's tile of that name: as they come out of shared memory, as the MMA
+/// takes them, and what makes the one of the other, where they differ.
+fn fragments(
+    tiles: &mut Tiles<'_>,
+    mma: &MmaPlan,
+    (operand, name): (&Operand, &str),
+    (letter, dtype): (&str, DType),
+    tv: &Part<2>,
+) -> Result<(TileId, TileId, Option<Arc<Element>>)> {
+    let plan = tiles.plan();
+    let missing = || bug(plan, &format!("an mma without {letter}"));
+    let ty = mma.atom.register_type(letter).ok_or_else(missing)?;
+    let buffers = if plan.stages > 1 { 2 } else { 1 };
+    let [_, _, block] = mma.tiled.tile_mnk()?;
+    let modes: Vec<_> = (operand.axes.iter().map(|axis| axis.mode.clone()))
+        .zip(plan.tile_of(operand))
+        .enumerate()
+        .map(|(axis, (mode, extent))| (mode, if axis == 1 { block } else { extent }))
+        .collect();
+    let mut hold = |name: &str, dtype: DType, ty: RegType| {
+        let held = Held {
+            ty,
+            tv: tv.clone(),
+            buffers,
+        };
+        tiles.add(name, dtype, modes.clone(), Place::Rmem(held))
+    };
+    let raw = format!("{name}_raw");
+    let stored = (mma.widen.as_ref()).map(|_| hold(&raw, operand.dtype, RegType::B16));
+    let fragment = hold(name, dtype, ty);
+    let held = |dtype: DType, ty: RegType| Packing { dtype, ty };
+    let types = [held(operand.dtype, RegType::B16), held(dtype, ty)];
+    let widen = (mma.widen.as_ref()).map(|atom| Arc::new(cast(atom, types)));
+    Ok((stored.unwrap_or(fragment), fragment, widen))
 }

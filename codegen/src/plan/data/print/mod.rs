@@ -13,8 +13,7 @@ use crate::spec::keys::model::{LaunchKind, Operand};
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let dims = self.work.dims.len().max(2);
-        let tile: Vec<String> = (0..dims).map(|dim| self.extent(dim).to_string()).collect();
+        let tile: Vec<String> = self.cta_tile().iter().map(i64::to_string).collect();
         writeln!(f, "plan {}", self.id)?;
         writeln!(
             f,

@@ -13,10 +13,10 @@ use std::fmt;
 use tilewright_layout::Swizzle;
 
 use crate::error::Result;
-use crate::plan::copies::tiled_copy::assume;
+use crate::plan::copies::tiled_copy::assumed;
 use crate::plan::copies::vector_width::{self, WIDEST_BYTES};
 use crate::plan::data::model::Plan;
-use crate::plan::data::moves::{Hop, Step};
+use crate::plan::data::moves::{Hop, Passage, Step};
 use crate::plan::data::values::Staged;
 use crate::plan::elementwise::thread_tiles::Shares;
 use crate::plan::instructions::choose::Chooser;
@@ -86,8 +86,9 @@ impl fmt::Display for Staging {
     }
 }
 
-/// A plan with an operand staged: how it comes into shared memory, and the step that loads it.
-type Made = (Plan, Staged, Step);
+/// What a plan has more where an operand is staged, how it comes into shared memory, and the step
+/// that loads it.
+type Made = (Passage, Staged, Step);
 
 /// An operand that is to be staged.
 struct Asked<'s> {
@@ -146,9 +147,8 @@ pub(super) fn plan(
     }
     let ways = ways(chooser, &asked);
     let key = format!("copy.{}", operand.name);
-    let known = chooser.violations.len();
     let mut tried: Vec<(Staging, Steps, Wavefronts)> = Vec::new();
-    let free = chooser.first(&key, ways.iter().copied(), |chooser, way| {
+    let free = chooser.first_or(&key, ways.iter().copied(), |chooser, way| {
         let Some(steps) = steps(chooser, &asked, *way)? else {
             return Ok(None);
         };
@@ -156,7 +156,7 @@ pub(super) fn plan(
         let (made, wavefronts) = match tried.iter().find(|(_, other, _)| other.lie_as(&steps)) {
             Some((_, _, wavefronts)) => (None, *wavefronts),
             None => {
-                let found = planned(chooser, &asked, plan.clone(), *way, steps.clone())?;
+                let found = planned(chooser, &asked, plan, *way, steps.clone())?;
                 let Some((made, wavefronts)) = found else {
                     return Ok(None);
                 };
@@ -167,10 +167,9 @@ pub(super) fn plan(
         refuse_conflicts(chooser, &key, &asked.swizzle(), (&wavefronts, true));
         Ok(made)
     })?;
-    if let Some(made) = free {
+    if let Ok(made) = free {
         return Ok(Some(take(plan, made)));
     }
-    chooser.violations.truncate(known);
     // Where none is free of conflicts, the cheapest; where there is none at all, past
     // shared memory.
     let path = &asked.path;
@@ -189,16 +188,17 @@ pub(super) fn plan(
             let Some(steps) = steps(chooser, &asked, *way)? else {
                 return Ok(None);
             };
-            let found = planned(chooser, &asked, plan.clone(), *way, steps)?;
+            let found = planned(chooser, &asked, plan, *way, steps)?;
             Ok(found.map(|(made, _)| Some(made)))
         }
     })?;
     Ok(found.flatten().map(|made| take(plan, made)))
 }
 
-/// Goes on with the plan that was made.
-fn take(plan: &mut Plan, (made, staged, load): Made) -> (Staged, Step) {
-    *plan = made;
+/// Goes on with what was made.
+fn take(plan: &mut Plan, (passage, staged, load): Made) -> (Staged, Step) {
+    plan.take(passage);
+    plan.stages = 1;
     (staged, load)
 }
 
@@ -286,12 +286,12 @@ fn steps(chooser: &mut Chooser<'_>, asked: &Asked<'_>, way: Staging) -> Result<O
     Ok(both.map(|(write, load)| Steps { fills, write, load }))
 }
 
-/// The plan of that way by its steps, what comes into shared memory how, the step that loads it
-/// from there, and the wavefronts of the accesses to it; `None` when a limit speaks against it.
+/// What the plan has more by that way and its steps, and the wavefronts of the accesses to shared
+/// memory; `None` when a limit speaks against it.
 fn planned(
     chooser: &mut Chooser<'_>,
     asked: &Asked<'_>,
-    mut plan: Plan,
+    plan: &Plan,
     way: Staging,
     Steps {
         mut fills,
@@ -320,16 +320,22 @@ fn planned(
     let swizzle = asked.swizzle();
     let (operand, tile) = (asked.operand, asked.shares.tile);
     let steps = [&write, &load];
-    let placed = place_smem(chooser, &mut plan, operand, tile, lies, &swizzle, steps)?;
-    plan.stages = 1;
-    arena::place(&mut plan);
-    registers_and_smem::check_smem(chooser, &plan);
+    let placed = place_smem(chooser, plan, operand, tile, lies, &swizzle, steps)?;
+    let tiles = placed.as_ref().map_or(&[][..], |(tiles, _)| tiles);
+    let arena = arena::beside(plan, tiles, 1);
+    registers_and_smem::check_arena(chooser, plan, (&arena, 1));
     fills.push(write);
     let from_gmem = |step: &&Step| matches!(step.hop, Hop::G2r | Hop::G2s);
-    if let Some(first) = fills.iter().find(from_gmem) {
-        assume(&mut plan, operand, &first.atom, &asked.key(first.hop));
-    }
-    plan.steps.extend(fills);
+    let first = fills.iter().find(from_gmem);
+    let assumptions = first.map(|step| assumed(operand, &step.atom, &asked.key(step.hop)));
+    let assumptions = assumptions.unwrap_or_default();
     let placed = placed.filter(|_| chooser.violations.len() == known);
-    Ok(placed.map(|wavefronts| ((plan, staged, load), wavefronts)))
+    Ok(placed.map(|(smem, wavefronts)| {
+        let passage = Passage {
+            steps: fills,
+            smem,
+            assumptions,
+        };
+        ((passage, staged, load), wavefronts)
+    }))
 }

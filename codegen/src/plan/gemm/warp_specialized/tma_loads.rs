@@ -16,7 +16,7 @@ use crate::plan::data::moves::{BoxCopy, BoxPlace, Hop, SmemTile};
 use crate::plan::instructions::choose::{Chooser, STRIDE_CODE, Wanted};
 use crate::plan::smem::swizzle_search::placed_bytes;
 use crate::plan::smem::wgmma_descriptor;
-use crate::spec::keys::model::{Auto, Operand, Role, Spec};
+use crate::spec::keys::model::{Auto, Operand, Spec};
 
 /// Bytes of the rows of each swizzle's pattern, the widest first, and of a core matrix.
 const WIDTHS: [i64; 4] = [128, 64, 32, 16];
@@ -205,11 +205,8 @@ fn places(input: &Input<'_>, contiguous: usize, [span, width]: [i64; 2]) -> Vec<
 fn reads_either_way(chooser: &mut Chooser<'_>, input: &Input<'_>) -> bool {
     let (operand, atom) = (input.operand, input.atom);
     let name = &operand.name;
-    let flag = match operand.role {
-        Role::A => "a_mn",
-        _ => "b_mn",
-    };
-    let either = atom.operands.iter().any(|operand| operand.name == flag);
+    let flag = operand.factor().map(|factor| ["a_mn", "b_mn"][factor]);
+    let either = (atom.operands.iter()).any(|operand| Some(operand.name.as_str()) == flag);
     if !either {
         let copied = match input.planes == 1 && !operand.packed {
             true => format!(", or copy.{name}.realign transposed, which copies it first"),

@@ -77,16 +77,14 @@ struct Bar {
 struct Measured {
     problem: String,
     kernel: String,
-    /// Of the last row.
-    day: String,
-    /// Of the last row.
-    peer: String,
     times: Vec<Times>,
 }
 
 /// A row's times.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Times {
+    day: String,
+    peer: String,
     ours_us: f64,
     /// Above 1 where ours is faster.
     ratio: f64,
@@ -99,7 +97,7 @@ impl Measured {
         let mut sorted = self.times.clone();
         sorted.sort_by(|one, other| one.ratio.total_cmp(&other.ratio));
         let middle = sorted.len().saturating_sub(1) / 2;
-        sorted.get(middle).copied().unwrap_or_default()
+        sorted.get(middle).cloned().unwrap_or_default()
     }
 
     /// The median time, of two in the middle their mean: what the fastest kernel is chosen by.
@@ -237,13 +235,11 @@ fn bars(rows: &str, shipped: &Shipped) -> Result<(Vec<Bar>, String), Error> {
             .or_insert_with(|| Measured {
                 problem,
                 kernel: row.kernel,
-                day: String::new(),
-                peer: String::new(),
                 times: Vec::new(),
             });
-        measured.day = row.date.chars().take(10).collect();
-        measured.peer = row.peer;
         measured.times.push(Times {
+            day: row.date.chars().take(10).collect(),
+            peer: row.peer,
             ours_us: row.ours_us,
             ratio,
         });
@@ -309,13 +305,15 @@ pub fn markdown(rows: &str, shipped: &Shipped) -> Result<String, Error> {
     for bar in &bars {
         let class = &bar.class;
         for row in &bar.rows {
-            let (Times { ours_us, ratio }, spread) = (row.median(), row.spread());
-            let Measured {
-                problem,
-                kernel,
+            let (usual, spread) = (row.median(), row.spread());
+            let Times {
+                ours_us,
+                ratio,
                 day,
                 peer,
-                ..
+            } = usual;
+            let Measured {
+                problem, kernel, ..
             } = row;
             // Writing to a string cannot fail.
             let _ = writeln!(

@@ -148,9 +148,7 @@ pub fn is_copy_of_matrices(kernel: &Kernel) -> bool {
 
 impl Sizes {
     fn of(kernel: &Kernel) -> Sizes {
-        let tile = tile_of(&kernel.id);
-        let extent = |at: usize| tile.get(at).copied().unwrap_or(1);
-        let (m, n, k) = (extent(0), extent(1), extent(2));
+        let [m, n, k] = tile_of_matrices(kernel);
         let gemm = kernel.copied().is_none();
         let depth = |depth: i64| if gemm { depth } else { 1 };
         let persistent = kernel.has_tensor_maps();
@@ -243,6 +241,19 @@ pub fn tile_volume(kernel: &Kernel) -> i64 {
 }
 
 /// The tile in an id such as `gemm_bf16_tn@128x256x64_s2-ebdd6c`.
+/// The tile along m, n and k: that of the traits, as an id has n before m where the factors of a
+/// product are exchanged.
+fn tile_of_matrices(kernel: &Kernel) -> [i64; 3] {
+    let tile = tile_of(&kernel.id);
+    let mut at = 0..;
+    ["m", "n", "k"].map(|mode| {
+        let of_id = at.next().and_then(|at: usize| tile.get(at).copied());
+        let traits = kernel.traits.as_ref();
+        let own = traits.and_then(|traits| traits.tile.get(mode).or(traits.step.get(mode)));
+        own.copied().or(of_id).unwrap_or(1)
+    })
+}
+
 fn tile_of(id: &str) -> Vec<i64> {
     let suffix = id.split_once('@').map_or("", |(_, suffix)| suffix);
     let tile = suffix.split(['_', '-']).next().unwrap_or_default();

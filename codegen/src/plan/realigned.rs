@@ -180,16 +180,12 @@ impl Copied {
             true => 1 - contiguous.min(1),
             false => contiguous,
         };
-        outwards(&self.operand, inner)
+        let is_inner = |(at, _): &(usize, &Axis)| *at == inner;
+        let axes = self.operand.all_axes().enumerate();
+        let (mut axes, rows): (Vec<_>, Vec<_>) = axes.partition(is_inner);
+        axes.extend(rows);
+        axes.into_iter().map(|(_, axis)| axis).collect()
     }
-}
-
-/// The axes of an operand from that one outwards.
-fn outwards(operand: &Operand, inner: usize) -> Vec<&Axis> {
-    let is_inner = |(at, _): &(usize, &Axis)| *at == inner;
-    let (mut axes, rows): (Vec<_>, Vec<_>) = operand.all_axes().enumerate().partition(is_inner);
-    axes.extend(rows);
-    axes.into_iter().map(|(_, axis)| axis).collect()
 }
 
 /// Names of modes are names of extents, but for constants.

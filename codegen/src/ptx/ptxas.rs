@@ -4,8 +4,9 @@
 //! and the cubin. The tool is what `TILEWRIGHT_PTXAS` names, else the one that `ci/setup.sh` put
 //! into the repository that this program was built in: `.tools/bin/ptxas` in a folder above the
 //! program's own file, or in the repository itself where the program was moved since, as
-//! `cargo install` does; else the one on the `PATH`, else the one in `CUDA_HOME/bin`, else the one
-//! that pip installed beside the program, which has it as a dependency. Those of set-up and pip
+//! `cargo install` does, unless pip installed one beside the program; else the one on the `PATH`,
+//! else the one in `CUDA_HOME/bin`, else the one that pip installed beside the program, which has
+//! it as a dependency. Those of set-up and pip
 //! have to be of the program's owner. No other place is searched: a working folder has no say in
 //! what runs.
 
@@ -78,10 +79,13 @@ pub struct PtxasReport {
 pub fn find() -> Option<PathBuf> {
     let program = env::current_exe().ok();
     let program = program.as_deref();
+    let of_pip = program.and_then(of_environment);
+    // What pip installed was built on another machine, or in a folder that is somebody's by now.
+    let repository = Some(built_in()).filter(|_| of_pip.is_none());
     named()
-        .or_else(|| program.and_then(|program| set_up(program, built_in())))
+        .or_else(|| program.and_then(|program| set_up(program, repository)))
         .or_else(|| search(|variable| env::var_os(variable)))
-        .or_else(|| program.and_then(of_environment))
+        .or(of_pip)
 }
 
 /// The repository that this program was built in, as its compiler saw it; nothing may be there any
@@ -132,9 +136,9 @@ fn search(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
 /// What set-up put into a folder above a program, or into the repository that it was built in, of
 /// the program's owner: a folder that all may write to, as /tmp is, may hold another's, and where
 /// one machine has the repository another one may have somebody's folder.
-fn set_up(program: &Path, repository: &Path) -> Option<PathBuf> {
+fn set_up(program: &Path, repository: Option<&Path>) -> Option<PathBuf> {
     let owned = |path: &Path| is_of_one_owner(program, path);
-    let above = program.ancestors().skip(1).chain([repository]);
+    let above = program.ancestors().skip(1).chain(repository);
     let tools = above.map(|folder| folder.join(TOOLS));
     let mut found = tools
         .filter(|tools| owned(tools) && owned(&tools.join("bin")))
@@ -493,17 +497,18 @@ mod tests {
         fs::create_dir_all(built.parent().unwrap()).unwrap();
         fs::rename(elsewhere, &built).unwrap();
         let nowhere = clone.join("nowhere");
-        assert_eq!(set_up(&built, &nowhere), Some(tool.clone()));
+        assert_eq!(set_up(&built, Some(&nowhere)), Some(tool.clone()));
         fs::remove_file(tool).unwrap();
-        assert!(set_up(&built, &nowhere).is_none_or(|found| !found.starts_with(&clone)));
+        assert!(set_up(&built, Some(&nowhere)).is_none_or(|found| !found.starts_with(&clone)));
     }
 
     #[test]
     fn a_program_that_was_moved_finds_the_tool_where_it_was_built() {
         let (_folder, program, clone) = installed();
         let tool = clone.join(".tools/bin/ptxas");
-        assert_eq!(set_up(&program, &clone), Some(tool.clone()));
-        let gone = set_up(&program, &clone.join("gone"));
+        assert_eq!(set_up(&program, Some(&clone)), Some(tool.clone()));
+        assert!(set_up(&program, None).is_none_or(|found| !found.starts_with(&clone)));
+        let gone = set_up(&program, Some(&clone.join("gone")));
         assert!(gone.is_none_or(|found| !found.starts_with(&clone)));
         // This test's own repository is that of the package, which has the set-up script.
         assert!(built_in().join("ci/setup.sh").is_file());
@@ -546,9 +551,9 @@ mod tests {
             if lchown(&path, Some(owner + 1), None).is_err() {
                 return;
             }
-            assert_eq!(set_up(&program, &clone), None, "{name}");
+            assert_eq!(set_up(&program, Some(&clone)), None, "{name}");
             lchown(&path, Some(owner), None).unwrap();
         }
-        assert!(set_up(&program, &clone).is_some());
+        assert!(set_up(&program, Some(&clone)).is_some());
     }
 }

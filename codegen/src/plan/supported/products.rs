@@ -86,11 +86,12 @@ pub(super) fn side_by_side(formula: &Formula, found: &Contraction) -> Option<Vio
         (&limitations::PLANE_BOTH, what)
     } else if is_of(rows) {
         let (first, second) = (named(rows)?, named(columns)?);
-        let output = formula.name(Source::Operand(*found.outputs.first()?));
+        let output = Source::Operand(*found.outputs.first()?);
+        let way_out = of_left(formula, output, [mode, first, second]);
         let what = format!(
             "is {count} and tells products apart whose left factor has it, for {first} comes first \
-             in {output}: write {output}[{second},{first}], or let the factor with {second} have \
-             {mode}"
+             in {}: {way_out}",
+            formula.name(output)
         );
         (&limitations::PLANE_LEFT, what)
     } else if count > MOST_PLANES {
@@ -107,6 +108,19 @@ pub(super) fn side_by_side(formula: &Formula, found: &Contraction) -> Option<Vio
         keys: vec![format!("modes.{mode}")],
         ..Violation::new(limit.code, format!("modes.{mode} {what}"))
     })
+}
+
+/// What to do where a constant mode of the left factor tells products apart, whose results have it
+/// or not.
+fn of_left(formula: &Formula, output: Source, [mode, first, second]: [&str; 3]) -> String {
+    let own = formula.mode(mode);
+    match own.is_some() && formula.axis_modes(output).contains(&own) {
+        true => format!("take {mode} out of `modes`, so that there is a product for each"),
+        false => format!(
+            "write {}[{second},{first}], or let the factor with {second} have {mode}",
+            formula.name(output)
+        ),
+    }
 }
 
 /// The modes of both factors that no result has: those of results are batches.

@@ -313,9 +313,10 @@ impl Reader<'_> {
         };
         let both = types.iter().filter_map(TypeRule::both);
         let both: Vec<&str> = both.map(|dtype| dtype.text()).collect();
+        let mixed = mixed(types);
         let message = format!(
             "element types are {}, accumulator {accumulator}; products are of {} in both factors, \
-             or of `e4m3` and `e5m2`, with sums and results that fit",
+             {mixed}with sums and results that fit",
             list(operands),
             all_of(&both)
         );
@@ -426,4 +427,17 @@ fn list(operands: &[Operand]) -> String {
         .map(|operand| format!("{} {}", operand.name, operand.dtype))
         .collect();
     parts.join(", ")
+}
+
+/// The types that differ in the factors of a product: `or of `e4m3` and `e5m2`, `.
+fn mixed(types: &[TypeRule]) -> String {
+    let mut pairs: Vec<String> = Vec::new();
+    for [a, b] in types.iter().map(|rule| rule.factors) {
+        let (here, back) = (format!("`{a}` and `{b}`"), format!("`{b}` and `{a}`"));
+        if a != b && !pairs.contains(&here) && !pairs.contains(&back) {
+            pairs.push(here);
+        }
+    }
+    let pairs = pairs.iter().map(|pair| format!("or of {pair}, "));
+    pairs.collect()
 }

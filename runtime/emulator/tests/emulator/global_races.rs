@@ -77,6 +77,13 @@ fn ctas_own_what_they_write() {
     gives(&["race_global"], "st.global.u32 [%rd3], %r2;");
     // The same bytes twice are suspicious at most.
     gives(&["race_same_value"], "st.global.u32 [%rd3], %r1;");
+    // Lanes of one instruction that store different ones are no better than CTAs that do.
+    let alone = "setp.lt.u32 %p3, %r2, 32; and.b32 %r6, %r3, 0;";
+    gives(
+        &["race_global"],
+        &format!("{alone} @%p3 st.global.u32 [%rd1], %r1;"),
+    );
+    gives(&[], &format!("{alone} @%p3 st.global.u32 [%rd1], %r6;"));
     // Neighbours may share a word, not a byte.
     let halves = "mul.wide.u32 %rd4, %r2, 2; add.u64 %rd4, %rd4, %rd1; add.u64 %rd4, %rd4, 2;
         cvt.u16.u32 %h1, %r2; st.global.u16 [%rd4], %h1;";

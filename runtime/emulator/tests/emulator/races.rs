@@ -100,6 +100,26 @@ fn equal_values_are_no_error() {
     );
 }
 
+/// Of one instruction as of two: lanes of it, warps that come to it one after the other, and one
+/// warp that comes to it twice.
+#[test]
+fn values_that_differ_are_a_race_at_one_instruction() {
+    let race = |body: &str| {
+        for run in runs(body, Sanitize::Default) {
+            let found = &run.report.findings;
+            assert!(run.ids().contains(&"race_shared"), "{body}\n{found:?}");
+        }
+    };
+    let same = |body: &str| gives(Sanitize::Default, &["race_same_value"], body);
+    race("shr.u32 %r4, %r1, 5; st.shared.u32 [s], %r4;");
+    race("shr.u32 %r4, %r1, 5; setp.eq.u32 %p2, %r4, 0; @%p2 st.shared.u32 [s], %r1;");
+    same("setp.lt.u32 %p2, %r1, 32; @%p2 st.shared.u32 [s], 7;");
+    let one = "setp.lt.u32 %p2, %r1, 1; and.b32 %r4, %r1, 31; setp.eq.u32 %p3, %r4, 0;";
+    race(&format!("{one} @%p3 st.shared.u32 [s], %r1;"));
+    same(&format!("{one} @%p3 st.shared.v2.u32 [s], {{%r4, 9}};"));
+    race(&format!("{one} @%p3 st.shared.v2.u32 [s], {{%r4, %r1}};"));
+}
+
 #[test]
 fn atomics_do_not_race_with_each_other() {
     let zero = "@%p1 st.shared.u32 [s], 0; bar.sync 0;";

@@ -195,8 +195,12 @@ impl Checker<'_> {
             let (found, name) = (written.indices.len(), shown(&written.target.text));
             let noun = if axes.len() == 1 { "index" } else { "indices" };
             let message = format!("`{name}` takes {} {noun}; {found} given", axes.len());
+            let single = axes.iter().all(|axis| axis.to_string() == "1");
             let help = match axes.len() {
                 0 => format!("it is written `{name}` alone"),
+                _ if single => format!(
+                    "it has one element: give it the layout `()`, and it is written `{name}` alone"
+                ),
                 _ => format!("its modes are `{name}[{}]`", spelled.join(",")),
             };
             let span = written.target.span.start..written.sign.start;

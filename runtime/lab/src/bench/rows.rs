@@ -296,6 +296,9 @@ pub struct Row {
 }
 
 impl Row {
+    /// The layout of what has no order of factors.
+    pub const NO_ORDER: &str = "row";
+
     /// A row of a kernel that says nothing of its times yet.
     pub(crate) fn blank(kernel: &Kernel, gpu: &str, driver: String, stamp: &Stamp) -> Row {
         Row {
@@ -311,7 +314,7 @@ impl Row {
             kernel: kernel.id.clone(),
             problem: RowProblem::of(&Problem::new(0, 0, 1)),
             dtype: RowTypes::of(kernel),
-            layout: "row".to_owned(),
+            layout: Row::NO_ORDER.to_owned(),
             mode: Mode::Sustained,
             ours_us: 0.0,
             default_us: None,

@@ -22,7 +22,7 @@ const FREE: std::ops::Range<i64> = 65..160;
 /// What such a problem is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Aim {
-    /// Tails along every mode, and all stages of a ring more than once.
+    /// Tails along every mode, and all stages of a ring more than twice.
     Steps,
     /// Tails along every mode, and more tiles than there are CTAs at once.
     Turns,
@@ -86,7 +86,10 @@ impl<F: Fn(Name, i64) -> bool> Hard<'_, F> {
         let tail = evened(rng.random_range(1..=(cut - 1).max(1)), rng);
         let whole = match traits.step.contains_key(text) {
             true if self.aim.is_deep() => {
-                let each = i64::from(traits.stages.max(1)) + 1;
+                // With tails every stage comes three times: what it is waited for by turns over
+                // twice before it is as it was.
+                let turns = if self.aim == Aim::Steps { 2 } else { 1 };
+                let each = turns * i64::from(traits.stages.max(1)) + 1;
                 each * i64::from(traits.split.unwrap_or(1).max(1))
             }
             _ if self.small => 1,

@@ -4,16 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use tilewright_bundle::{Bundle, Contiguous, TunedPoint, Tuning, TuningTable};
-use tilewright_lab::bench::Extent;
+use tilewright_lab::bench::{Extent, Row};
 use tilewright_lab::tune::{Outcome, Record, Tally, Tuned};
 use tilewright_runtime::{Backend, Problem, Runtime};
 
 use crate::device;
 use crate::quantity::{counted as so_many, decimal};
 use crate::terminal::Table;
-
-/// The layout of what has no order of factors, in records.
-const ROWS: &str = "row";
 
 /// What `tune --json` prints.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -120,7 +117,7 @@ impl Summary {
                     && (problem.strides.iter()).all(|(name, own)| strides(name) == Some(own))
                     && extent.letters.is_none_or(|letters| {
                         // Rows of products that do more than multiply have no letters.
-                        [letters.text(), ROWS].contains(&record.row.layout.as_str())
+                        [letters.text(), Row::NO_ORDER].contains(&record.row.layout.as_str())
                     })
             };
             let Some(record) = records.iter().rev().find(is_it) else {

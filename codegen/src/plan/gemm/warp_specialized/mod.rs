@@ -417,7 +417,7 @@ fn no_stride_one(operand: &Operand) -> String {
         _ => summed.to_owned(),
     };
     let by_registers = match WIDENED.contains(&operand.dtype) {
-        true => ", or use schedule multistage",
+        true => ", or name an mma of registers in mma.atom, for which elements come one by one",
         false => "",
     };
     format!("has no stride 1: tensor maps need one: give it stride 1 along {along}{by_registers}")

@@ -211,7 +211,20 @@ impl Warp {
             }
         });
         st.traces += u64::from(st.compares);
-        st.settle_rewrites();
+        st.settle_rewrites(|st, lane, (rank, word)| {
+            let lane = lane as usize;
+            let kept = u64::MAX >> (64 - (8 * bytes).clamp(1, 64));
+            let stored = (0..).zip(values).filter_map(|(index, values)| {
+                let at = addresses[lane].wrapping_add(u64::from(bytes) * index);
+                let (own, offset) = st.place(at)?;
+                let near = offset < (word / 4 + 1) * 4 && offset + bytes > word / 4 * 4;
+                let part = st.part(rank).filter(|_| own == rank && near)?;
+                let value = values[lane] & kept;
+                Some(part.shared.holds(offset as usize, bytes as usize, value))
+            });
+            let active = mask >> lane & 1 == 1;
+            stored.filter(|_| active).reduce(|all, one| all && one)
+        });
     }
 
     /// Whether memory holds a value already, defined and nothing special.

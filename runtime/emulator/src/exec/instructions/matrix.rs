@@ -108,7 +108,8 @@ impl Warp {
                 }
             }
         }
-        st.settle_rewrites();
+        // Rows that lie over one another are taken to differ.
+        st.settle_rewrites(|_, lane, _| (lanes >> lane & 1 == 1).then_some(false));
         Flow::Next
     }
 

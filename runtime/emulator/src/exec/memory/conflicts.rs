@@ -47,20 +47,40 @@ impl State<'_> {
         loaded.map_or(0, |(word, _)| word as u32)
     }
 
-    /// Two stores to one word without order: equal values are no error.
+    /// Two stores to one word without order: equal values are no error. Of the instruction that was
+    /// executed last `kept` says whether memory has what that lane of it stored to that word; none
+    /// where it stored nothing there.
     #[inline]
-    pub(crate) fn settle_rewrites(&mut self) {
+    pub(crate) fn settle_rewrites(&mut self, kept: impl Fn(&Self, u32, Place) -> Option<bool>) {
         let Some(race) = &mut self.race else { return };
         if race.rewrites.is_empty() {
             return;
         }
         for (mut conflict, before) in std::mem::take(&mut race.rewrites) {
-            // Lanes of one instruction that hit one word: one of them wins.
-            let together = conflict.other.pc == conflict.site.pc;
-            if together || before == 1 + u64::from(self.word_at(conflict.place)) {
+            if self.is_rewritten(&conflict, before, &kept) {
                 conflict.id = FindingId::RaceSameValue;
             }
             self.report_conflict(&conflict);
+        }
+    }
+
+    /// Whether both sides of a conflict of stores left the same bytes.
+    #[cold]
+    fn is_rewritten(
+        &self,
+        conflict: &Conflict,
+        before: u64,
+        kept: &impl Fn(&Self, u32, Place) -> Option<bool>,
+    ) -> bool {
+        let Conflict { site, other, .. } = conflict;
+        let by = (self.race.as_ref()).and_then(|race| race.threads_of(*other));
+        let lanes = by.filter(|by| (by.0, by.1) == (site.rank, site.warp) && other.pc == site.pc);
+        let lane = |lanes: u32| kept(self, lanes.trailing_zeros(), conflict.place);
+        // Lanes of one instruction that hit one word: one of them wins, and all agree with it, or
+        // do not.
+        match lanes.and_then(|(.., lanes)| lane(lanes)) {
+            Some(others) => others && lane(site.lanes) == Some(true),
+            None => before == 1 + u64::from(self.word_at(conflict.place)),
         }
     }
 

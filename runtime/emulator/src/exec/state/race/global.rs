@@ -217,7 +217,8 @@ impl Race {
             if together && equal {
                 continue;
             }
-            let same = together || equal;
+            let unknown = !(who.way.exact && other.way.exact);
+            let same = equal || together && unknown;
             if let Some(id) = self.behind_global_writer(actor, (other, *known), touch, same) {
                 self.global_conflict(id, kind, (address, who, slot), (other, *known));
             }

@@ -6,8 +6,11 @@
 
 use std::fmt;
 
+mod message;
 mod report;
 
+pub use message::Message;
+pub(crate) use message::{KeyPath, Part, message};
 pub(crate) use report::warned;
 
 /// A place in a spec: byte range and the line and column of its start.
@@ -61,18 +64,51 @@ pub struct Violation {
     /// The part of the formula's text that it is about.
     #[serde(skip)]
     pub part: Option<std::ops::Range<usize>>,
+    /// Keys with the values that the message speaks of, where these are told apart.
+    #[serde(skip)]
+    pub(crate) values: Vec<(String, String)>,
+    /// Bytes of the message in front of values that no assembler has judged, where it ends in such.
+    #[serde(skip)]
+    pub(crate) unbuilt: Option<usize>,
 }
 
 impl Violation {
-    /// A violated limit without a place.
-    pub fn new(code: &'static str, message: impl Into<String>) -> Violation {
-        Violation {
+    /// A violated limit without a place, of the keys that its message names.
+    pub fn new(code: &'static str, message: impl Into<Message>) -> Violation {
+        let mut violation = Violation {
             code,
-            message: message.into(),
+            message: String::new(),
             keys: Vec::new(),
             span: None,
             related: Vec::new(),
             part: None,
+            values: Vec::new(),
+            unbuilt: None,
+        };
+        violation.add(message.into());
+        violation
+    }
+
+    /// Says more, of more keys.
+    pub(crate) fn add(&mut self, message: Message) {
+        self.message += &message.text;
+        for one in message.named {
+            self.values
+                .extend(one.value.map(|value| (one.path.clone(), value)));
+            self.involve(&one.path);
+        }
+    }
+
+    /// Whether it speaks of that value of a key, or of several with that among them.
+    pub(crate) fn speaks_of(&self, key: &str, value: &str) -> bool {
+        let mut values = self.values.iter().filter(|(path, _)| path == key);
+        values.any(|(_, values)| values.split(" or ").any(|one| one == value))
+    }
+
+    /// The same of that key as well, which the message does not name.
+    pub(crate) fn involve(&mut self, key: &str) {
+        if !self.keys.iter().any(|known| known == key) {
+            self.keys.push(key.to_owned());
         }
     }
 }

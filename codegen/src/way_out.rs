@@ -6,13 +6,13 @@
 //! those that cost a kernel least first; what they are changed to is written as the plan took it.
 //! What the assembler says of one kernel is one refusal.
 
-use crate::error::{Error, Violation};
+use crate::error::{Error, Violation, message};
 use crate::first_good;
 use crate::making::Making;
-use crate::plan::candidates::changes::{Change, changes, values};
+use crate::plan::candidates::changes::{Change, Values, changes, values};
 use crate::plan::candidates::ways_out;
-use crate::spec::Keys;
 use crate::spec::keys::model::Point;
+use crate::spec::keys::paths;
 
 /// Most changes that the assembler is asked about, and kernels that are made of each.
 const MOST_CHANGES: usize = 10;
@@ -47,32 +47,32 @@ fn of_the_assembler(point: &Point, making: &Making, all: Vec<Violation>) -> Vec<
         making,
         changes(&point.spec.problem, &point.spec.schedule),
     );
-    let advice = advice.map(|values| match values.contains(", for ") {
-        true => format!(
-            "use {values}, which builds, and for more of that a kernel behind this one, in the \
-             place of the fold"
+    let advice = advice.map(|Values { said, is_limited }| match is_limited {
+        true => message!(
+            "use {}, which builds, and for more of that a kernel behind this one, in the place of \
+             the fold",
+            said
         ),
-        false => format!("use {values}, which builds"),
+        false => message!("use {}, which builds", said),
     });
     let advice = advice.unwrap_or_else(|| {
-        "nothing that was tried in the places of its keys builds: use a smaller cta_tile, or \
-         compute it in several kernels"
-            .to_owned()
+        message!(
+            "nothing that was tried in the places of its keys builds: use a smaller {}, or compute \
+             it in several kernels",
+            paths::CTA_TILE
+        )
     });
-    let keys = Keys::of(&point.spec).named(&advice);
     let mut told: Vec<Violation> = Vec::new();
-    for mut violation in all {
+    for violation in all {
         let first = told.iter_mut().find(|one| is_the_assemblers(one));
         match first.filter(|_| is_the_assemblers(&violation)) {
             Some(first) => first.message = together(&first.message, &violation.message),
-            None => {
-                violation.keys.clone_from(&keys);
-                told.push(violation);
-            }
+            None => told.push(violation),
         }
     }
     for violation in told.iter_mut().filter(|one| is_the_assemblers(one)) {
-        violation.message = format!("{}: {advice}", violation.message);
+        violation.keys.clear();
+        violation.add(message!(": {}", advice));
     }
     told
 }
@@ -98,17 +98,9 @@ fn of_the_plan(point: &Point, making: &Making, mut all: Vec<Violation>) -> Vec<V
     if making.ptxas.is_none() {
         return all;
     }
-    if let Some(values) = way_out(point, making, changes) {
-        let violation = &mut all[at];
-        violation.message = format!("{front}; with {values} it builds");
-        let keys = Keys::of(&point.spec).named(&values);
-        violation.keys.extend(keys);
-        let mut known = Vec::new();
-        violation.keys.retain(|key| {
-            let is_new = !known.contains(key);
-            known.push(key.clone());
-            is_new
-        });
+    if let Some(Values { said, .. }) = way_out(point, making, changes) {
+        all[at].message.truncate(front);
+        all[at].add(message!("; with {} it builds", said));
     }
     all
 }
@@ -120,7 +112,7 @@ fn is_the_assemblers(violation: &Violation) -> bool {
 }
 
 /// Keys with values with which the point builds: those of the first change that does.
-fn way_out(point: &Point, making: &Making, changes: Vec<Change>) -> Option<String> {
+fn way_out(point: &Point, making: &Making, changes: Vec<Change>) -> Option<Values> {
     let code = making.code_arch(&point.id, &point.spec.problem.arch).ok()?;
     let mut tried = vec![point.spec.schedule.clone()];
     let mut judged = 0;

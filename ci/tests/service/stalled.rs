@@ -11,6 +11,9 @@ use crate::started::{Service, answer, matrix, raw_answer, send};
 /// What bodies and answers may hold together in these tests.
 const HELD_BYTES: f64 = (4 << 20) as f64;
 
+/// What a client sends of a body of a megabyte before it stalls.
+const PART_OF_A_BODY: usize = 700 << 10;
+
 /// A connection that has sent half a head.
 fn half_a_head(service: &Service) -> TcpStream {
     let mut stream = TcpStream::connect(service.address).unwrap();
@@ -64,13 +67,20 @@ fn stalled_clients_hold_up_neither_others_nor_the_end() {
         204
     );
     let heads: Vec<TcpStream> = (0..20).map(|_| half_a_head(&service)).collect();
-    let bodies: Vec<TcpStream> = (0..8)
-        .map(|_| part_of_a_body(&service, 700 << 10))
-        .collect();
-    // Five bodies fill the room up; the others are told so.
+    // Five bodies fill the room up, one after another, so that none of them takes what the next has
+    // begun to; the others are told so.
+    let held_bytes = "tilewright_service_held_bytes";
     let room = "tilewright_service_answers_total{path=\"weights\",result=\"room\"}";
+    let mut bodies: Vec<TcpStream> = Vec::new();
+    for number in 1..=5 {
+        bodies.push(part_of_a_body(&service, PART_OF_A_BODY));
+        let all = (number * PART_OF_A_BODY) as f64;
+        service.metric_until(held_bytes, |held| held >= all);
+    }
+    assert_eq!(service.metric(room), 0.0);
+    bodies.extend((0..3).map(|_| part_of_a_body(&service, PART_OF_A_BODY)));
     service.metric_until(room, |value| value >= 3.0);
-    let held = service.metric("tilewright_service_held_bytes");
+    let held = service.metric(held_bytes);
     assert!((3e6..=HELD_BYTES).contains(&held), "{held}");
     let product = format!("POST /v1/products/ones{}", matrix(1, 3));
     for _ in 0..5 {

@@ -1,7 +1,7 @@
 //! The straight line of a plan: refuse, decide, limit, synchronize.
 
 use crate::atoms::Catalogue;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, message};
 use crate::plan::data::model::Plan;
 use crate::plan::instructions::choose::Chooser;
 use crate::plan::instructions::synchronization;
@@ -11,6 +11,7 @@ use crate::plan::supported::{self, element_types};
 use crate::plan::values::{deterministic_sums, in_place};
 use crate::plan::{elementwise, gemm, realigned};
 use crate::spec::keys::model::{FormKind, Point, Spec};
+use crate::spec::keys::paths;
 
 /// Plans a point with the atoms of that catalogue, and the copies that come before it.
 pub(super) fn attempt(point: &Point, catalogue: &Catalogue) -> Result<Plan> {
@@ -41,9 +42,12 @@ fn as_it_stands(point: &Point, catalogue: &Catalogue) -> Result<Plan> {
         Ok(plan) => plan,
         // Layouts are made of the point's own values, so these do not go together.
         Err(Error::Algebra(error)) => {
-            let message = format!(
+            let message = message!(
                 "the point's tiles, atoms and permutations do not go together: {error}: choose \
-                 auto for mma.atoms, mma.permutation and the atoms of copy, or another cta_tile"
+                 auto for {}, {} and the atoms of copy, or another {}",
+                paths::MMA_ATOMS,
+                paths::PERMUTATION,
+                paths::CTA_TILE
             );
             chooser.violate("layouts", message);
             None
@@ -85,7 +89,7 @@ fn as_it_stands(point: &Point, catalogue: &Catalogue) -> Result<Plan> {
         }),
         _ => {
             let mut violations = chooser.violations;
-            keys_at_fault::complete(&mut violations, &point.spec, &chooser.keys);
+            keys_at_fault::complete(&mut violations, &point.spec, &chooser.names);
             Err(Error::plan(&point.id, violations))
         }
     }

@@ -7,13 +7,14 @@
 use tilewright_bundle::Expr;
 use tilewright_formula::Role;
 
-use crate::error::{Error, Result, Violation};
+use crate::error::{Error, Message, Result, Violation, message};
 use crate::plan::data::model::{Plan, Realigned};
 use crate::plan::data::realigned::{COPY, ROW_BYTES, row_elems};
 use crate::spec;
 use crate::spec::keys::model::{
     Auto, Axis, Computes, FormKind, Operand, Point, Realign, Spec, Stride,
 };
+use crate::spec::keys::paths;
 
 /// Elements of a copy's tile: rows, and elements of a row.
 const TILE: [i64; 2] = [16, 256];
@@ -78,30 +79,32 @@ pub(super) fn split(point: &Point) -> Result<Option<(Point, Vec<Copied>)>> {
 /// What is wrong with the copy of an operand, and where.
 fn refusal(spec: &Spec, copied: &Copied) -> Option<Violation> {
     let operand = &copied.operand;
-    let key = format!("copy.{}.realign", operand.name);
+    let key = paths::copy(&operand.name, "realign");
     let (why, also) = match misfit(spec, copied) {
         Some(why) => (why, None),
         None => {
             let (name, at) = taken(spec, operand)?;
-            let why = format!(
-                "{name} is a name that the copy of operand {} has: give that another name",
-                operand.name
+            let why = message!(
+                "{name} is a name that the copy of {} has: give that another name",
+                paths::operand(&operand.name)
             );
             (why, Some(at))
         }
     };
-    Some(Violation {
-        keys: [key.clone()].into_iter().chain(also).collect(),
-        ..Violation::new("realign", format!("{key} {}: {why}", copied.word().name()))
-    })
+    let message = message!("{} {}: {}", key, copied.word().name(), why);
+    let mut violation = Violation::new("realign", message);
+    if let Some(at) = also {
+        violation.involve(&at);
+    }
+    Some(violation)
 }
 
 /// Why an operand is not copied first, and what does.
-fn misfit(spec: &Spec, copied: &Copied) -> Option<String> {
+fn misfit(spec: &Spec, copied: &Copied) -> Option<Message> {
     let operand = &copied.operand;
     let name = &operand.name;
     if spec.problem.form() != FormKind::Contraction {
-        return Some("operands of products alone are copied: leave it out".to_owned());
+        return Some("operands of products alone are copied: leave it out".into());
     }
     let formula = &spec.problem.compute.formula;
     let at = formula.signature.operand(name);
@@ -126,7 +129,7 @@ fn misfit(spec: &Spec, copied: &Copied) -> Option<String> {
         "has no rows: it has one axis where rows have two"
     } else if copied.transposed && operand.is_written() {
         let way = Realign::Workspace.name();
-        return Some(format!(
+        return Some(message!(
             "{name} is an output, which is stored as it lies: use {way}, or leave it out"
         ));
     } else if copied.transposed && operand.factor().is_none() {
@@ -135,14 +138,15 @@ fn misfit(spec: &Spec, copied: &Copied) -> Option<String> {
         "is contiguous along what is summed as it is"
     } else if copied.transposed && operand.contiguous_axis().is_none() {
         let way = Realign::Workspace.name();
-        return Some(format!(
-            "operand {name} has no axis of stride 1 to exchange: use {way}, which copies any \
-             strides into rows along what is summed"
+        return Some(message!(
+            "{} has no axis of stride 1 to exchange: use {way}, which copies any strides into rows \
+             along what is summed",
+            paths::operand(name)
         ));
     } else {
         return None;
     };
-    Some(format!("operand {name} {why}: leave it out"))
+    Some(message!("{} {why}: leave it out", paths::operand(name)))
 }
 
 /// A name of the spec that is one of those of an operand's copy, or begins as they do, and the key

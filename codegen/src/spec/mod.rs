@@ -50,8 +50,8 @@ pub(crate) use kernel::shape::default_formula;
 pub(crate) use kernel::tile::positional;
 pub use keys::model::{Point, Spec};
 pub use keys::names::expected_name;
+pub(crate) use keys::phrases::{Names, Phrase};
 pub(crate) use keys::strides::WORKSPACE;
-pub(crate) use space::spans_of_keys::Keys;
 pub use space::tune::MAX_POINTS;
 pub use yaml::tree::{MAX_DEPTH, MAX_NODES, MAX_SCALAR_BYTES, MAX_SIZE_BYTES};
 

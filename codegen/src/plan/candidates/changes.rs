@@ -4,6 +4,7 @@
 //! those that cost a kernel least first: keys that are written and decide on threads and registers
 //! are left to the plan, then tiles are halved. Whether one of them does is for others to try.
 
+use crate::error::{KeyPath, Message, message};
 use crate::plan::data::assumptions::Assumption;
 use crate::plan::data::model::Plan;
 use crate::plan::work_tiles::{COLUMNS, SUMMED};
@@ -21,10 +22,18 @@ pub(crate) struct Change {
     pub schedule: Schedule,
 }
 
+/// Keys with other values, as a report names them.
+pub(crate) struct Values {
+    /// The keys and their values: `threads 256 and mma.atoms (2,2,1)`.
+    pub said: Message,
+    /// Whether a kernel with them is for some extents alone.
+    pub is_limited: bool,
+}
+
 /// What to write in the places of those keys, and for which extents alone a kernel of that tile is:
 /// `cta_tile (128,128,64), for n <= 128`.
-pub(crate) fn values(keys: &[&str], spec: &Spec, plan: &Plan) -> String {
-    let values: Vec<String> = keys.iter().map(|key| value(key, spec, plan)).collect();
+pub(crate) fn values(keys: &[&'static str], spec: &Spec, plan: &Plan) -> Values {
+    let said = Message::join(keys.iter().map(|key| value(key, spec, plan)), " and ");
     let by_tile = keys.contains(&"cta_tile");
     let limits = plan.assumptions.iter().filter_map(|one| match one {
         Assumption::ExtentMost { mode, most, .. } if by_tile => Some(format!("{mode} <= {most}")),
@@ -32,13 +41,19 @@ pub(crate) fn values(keys: &[&str], spec: &Spec, plan: &Plan) -> String {
     });
     let limits: Vec<String> = limits.collect();
     match limits.is_empty() {
-        true => values.join(" and "),
-        false => format!("{}, for {}", values.join(" and "), limits.join(" and ")),
+        true => Values {
+            said,
+            is_limited: false,
+        },
+        false => Values {
+            said: message!("{}, for {}", said, limits.join(" and ")),
+            is_limited: true,
+        },
     }
 }
 
 /// A key with its value in a plan.
-fn value(key: &str, spec: &Spec, plan: &Plan) -> String {
+fn value(key: &'static str, spec: &Spec, plan: &Plan) -> Message {
     let tuple = |all: &[i64]| {
         let all: Vec<String> = all.iter().map(i64::to_string).collect();
         format!("({})", all.join(","))
@@ -69,7 +84,11 @@ fn value(key: &str, spec: &Spec, plan: &Plan) -> String {
         "scheduler.passes" => Some(Passes::Many.name().to_owned()),
         _ => None,
     };
-    format!("{key} {}", value.unwrap_or_else(|| "auto".to_owned()))
+    message!(
+        "{} {}",
+        KeyPath::of(key),
+        value.as_deref().unwrap_or("auto")
+    )
 }
 
 /// The tile by the names of its modes, where extents by position stand for others.

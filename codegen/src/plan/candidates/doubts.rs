@@ -22,6 +22,7 @@ use crate::plan::smem::bank_conflicts::Wavefronts;
 use crate::plan::supported::products;
 use crate::spec::SpecFile;
 use crate::spec::keys::model::{Auto, FormKind, KernelSchedule, Point, Schedule, Spec};
+use crate::spec::keys::paths;
 
 /// A swizzle that is written and costs more than the plan's own.
 const SWIZZLE: &str = "slow-swizzle";
@@ -116,7 +117,7 @@ fn slow_swizzles(point: &Point, plan: &Plan) -> Result<Vec<Doubt>> {
             _ => continue,
         };
         let mut violation = Violation::new(SWIZZLE, message);
-        violation.keys.push(format!("swizzle.{operand}"));
+        violation.involve(paths::swizzle(operand).path());
         let help = format!("leave it out: the tile then lies as {}", own.layout);
         doubts.push(Doubt { violation, help });
     }
@@ -186,7 +187,7 @@ fn of_sums(mma: &MmaPlan) -> Doubt {
         mma.atom.id
     );
     let mut violation = Violation::new(MMA, message);
-    violation.keys.push("compute".to_owned());
+    violation.involve(paths::COMPUTE.path());
     let help = format!("write the sum's type as f32; {}", meant(mma));
     Doubt { violation, help }
 }
@@ -245,7 +246,7 @@ fn no_product(point: &Point) -> Option<Doubt> {
     let message = "threads fold this sum, no tensor cores: by what else it sums it is no product";
     let violation = Violation {
         part: Some(part),
-        keys: vec!["compute".to_owned()],
+        keys: vec![paths::COMPUTE.path().to_owned()],
         ..Violation::new(MMA, message.to_owned())
     };
     let help = "let the sum of two factors stand alone, in parentheses where more is done to it";
@@ -299,7 +300,7 @@ fn of_arch(spec: &Spec, mma: &MmaPlan, other: &str) -> Doubt {
         spec.problem.arch, mma.atom.id
     );
     let mut violation = Violation::new(MMA, message);
-    violation.keys.push("arch".to_owned());
+    violation.involve(paths::ARCH.path());
     let help = format!(
         "use {other}; where newer GPUs are to run it as well, \
          `pipeline: {{ schedule: multistage }}` says so"
@@ -344,7 +345,7 @@ fn of_threads(point: &Point, plan: &Plan, mma: &MmaPlan, types: [DType; 3]) -> O
     };
     let message = format!("threads multiply by {}, not tensor cores{why}", mma.atom.id);
     let mut violation = Violation::new(MMA, message);
-    violation.keys.push("cta_tile".to_owned());
+    violation.involve(paths::CTA_TILE.path());
     let help = format!(
         "write `mma: {{ atom: {} }}`{otherwise}; {}",
         named.id,

@@ -5,12 +5,13 @@
 //! ways out, and where other values of keys do, these are.
 
 use crate::arch::{ARCHES, Arch};
-use crate::error::{Result, Violation};
+use crate::error::{Result, Violation, message};
 use crate::plan::candidates::changes::{Change, changes, freed, values, written};
 use crate::plan::data::model::Plan;
 use crate::spec::keys::model::{
     Accumulation, Auto, FormKind, KernelSchedule, Point, Problem, Schedule, Spec,
 };
+use crate::spec::keys::paths;
 
 /// Limits that say what an architecture lacks, whether or not they name it.
 const BY_ARCH: &[&str] = &["no-arithmetic"];
@@ -28,8 +29,6 @@ const BY_VALUES: &[&str] = &[
 ];
 /// The limit that another schedule keeps first.
 const SCHEDULE: &str = "schedule-arch";
-/// What is said of values that no assembler has judged.
-const UNBUILT: &str = " it has a plan (not built yet)";
 
 /// A plan, or what is wrong with the point.
 pub(in crate::plan) type Answer = std::result::Result<Plan, Vec<Violation>>;
@@ -55,9 +54,8 @@ fn name_arch(
     violations: &mut [Violation],
     ask: impl Fn(&Point) -> Result<Answer>,
 ) -> Result<()> {
-    let said = format!("arch {} ", point.spec.problem.arch);
-    let lacks =
-        |one: &Violation| BY_ARCH.contains(&one.code) || one.message.contains(said.as_str());
+    let own = point.spec.problem.arch.name;
+    let lacks = |one: &Violation| BY_ARCH.contains(&one.code) || one.speaks_of("arch", own);
     if !violations.iter().any(lacks) {
         return Ok(());
     }
@@ -70,14 +68,11 @@ fn name_arch(
         let Some(with) = taken_by(point, *arch, &others, &ask)? else {
             continue;
         };
-        let way_out = format!("arch {arch}");
         for one in violations.iter_mut().filter(|one| lacks(one)) {
-            if !one.message.contains(&way_out) {
-                one.message += &format!(", or {way_out}{with}");
+            if !one.speaks_of("arch", arch.name) {
+                one.add(message!(", or {}{with}", paths::ARCH.with(arch)));
             }
-            if !one.keys.iter().any(|key| key == "arch") {
-                one.keys.push("arch".to_owned());
-            }
+            one.involve(paths::ARCH.path());
         }
         break;
     }
@@ -117,7 +112,7 @@ fn name_values(
 ) -> Result<()> {
     let by_schedule = violations.iter().any(|one| one.code == SCHEDULE);
     // Where one limit alone is violated and its number of stages is told, that will do.
-    let is_told = |one: &Violation| one.message.contains("use at most ");
+    let is_told = |one: &Violation| one.values.iter().any(|(key, _)| key == "pipeline.stages");
     if matches!(&*violations, [one] if is_told(one)) {
         return Ok(());
     }
@@ -130,30 +125,23 @@ fn name_values(
         let Ok(plan) = ask(&other)? else {
             continue;
         };
-        let values = values(&keys, &other.spec, &plan);
-        last.message += &format!("; with {values}{UNBUILT}");
-        for key in keys {
-            if !last.keys.iter().any(|known| known == key) {
-                last.keys.push(key.to_owned());
-            }
-        }
+        let values = values(&keys, &other.spec, &plan).said;
+        last.unbuilt = Some(last.message.len());
+        last.add(message!("; with {} it has a plan (not built yet)", values));
         break;
     }
     Ok(())
 }
 
-/// The refusal whose values of keys no assembler has judged, without them, and the schedules of
-/// other values that may be judged, best first.
+/// The refusal whose values of keys no assembler has judged, the bytes of its message in front of
+/// them, and the schedules of other values that may be judged, best first.
 pub(crate) fn unbuilt(
     point: &Point,
     violations: &[Violation],
-) -> Option<(usize, String, Vec<Change>)> {
-    let at = violations
-        .iter()
-        .position(|one| one.message.ends_with(UNBUILT))?;
-    let (front, _) = violations[at].message.rsplit_once("; with ")?;
+) -> Option<(usize, usize, Vec<Change>)> {
+    let mut all = violations.iter().enumerate();
+    let (at, front) = all.find_map(|(at, one)| Some((at, one.unbuilt?)))?;
     let by_schedule = violations.iter().any(|one| one.code == SCHEDULE);
-    let front = front.to_owned();
     Some((at, front, candidates(&point.spec, by_schedule)))
 }
 

@@ -3,11 +3,12 @@
 //! Comes in: how many of them a thread has side by side. Goes out: violations with a way out, and
 //! what launches guarantee, so that no byte is shared by two rows or two threads.
 
-use crate::error::Violation;
+use crate::error::{Violation, message};
 use crate::plan::data::assumptions::Assumption;
 use crate::plan::data::model::Plan;
 use crate::plan::instructions::choose::Chooser;
 use crate::spec::keys::model::{Operand, Spec};
+use crate::spec::keys::paths;
 
 /// Code of limits of elements that share a byte.
 const CODE: &str = "two-to-a-byte";
@@ -27,19 +28,23 @@ pub(in crate::plan) fn whole_bytes(
     }
     let row = operand.contiguous_axis();
     let message = match along {
-        Some(axis) => format!(
-            "{what}: {name} is {dtype}, two elements to a byte, and threads have {together} side \
-             by side along {}: use a multiple of 2 of cta_tile there",
-            operand.axis(axis).mode
+        Some(axis) => message!(
+            "{}: {name} is {dtype}, two elements to a byte, and threads have {together} side by \
+             side along {}: use a multiple of 2 of {} there",
+            paths::named(what),
+            operand.axis(axis).mode,
+            paths::CTA_TILE
         ),
-        None if operand.looked_into().is_some_and(|axis| Some(axis) == row) => format!(
-            "{what}: {name} is {dtype}, two elements to a byte, of which entries of a table take \
-             one: look into another axis of it, or store {name} in whole bytes"
+        None if operand.looked_into().is_some_and(|axis| Some(axis) == row) => message!(
+            "{}: {name} is {dtype}, two elements to a byte, of which entries of a table take one: \
+             look into another axis of it, or store {name} in whole bytes",
+            paths::named(what)
         ),
-        None => format!(
-            "{what}: {name} is {dtype}, two elements to a byte, which one thread moves; threads \
-             have single elements along its mode of stride 1: let that be the mode along which \
-             the other operands are contiguous, or store {name} in whole bytes"
+        None => message!(
+            "{}: {name} is {dtype}, two elements to a byte, which one thread moves; threads have \
+             single elements along its mode of stride 1: let that be the mode along which the \
+             other operands are contiguous, or store {name} in whole bytes",
+            paths::named(what)
         ),
     };
     chooser.violations.push(Violation {
@@ -88,10 +93,12 @@ pub(in crate::plan) fn assume(chooser: &mut Chooser<'_>, plan: &mut Plan, operan
     let mode = &operand.axis(axis).mode;
     if let Some(extent) = plan.computes.formula.constant_of(mode) {
         if extent % per_byte != 0 {
-            let message = format!(
-                "modes.{mode} is {extent}, and {} is {}, two elements to a byte along {mode}: use \
-                 a multiple of {per_byte}",
-                operand.name, operand.dtype
+            let message = message!(
+                "{} is {extent}, and {} is {}, two elements to a byte along {mode}: use a multiple \
+                 of {per_byte}",
+                paths::mode(mode),
+                operand.name,
+                operand.dtype
             );
             chooser.violations.push(Violation {
                 keys: vec![format!("modes.{mode}")],

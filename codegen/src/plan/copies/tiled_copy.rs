@@ -6,11 +6,12 @@ use tilewright_layout::{CopyAtom, IntTuple, Layout, TiledCopy, make_tiled_copy};
 
 use crate::atoms::model::Atom;
 use crate::dtype::DType;
-use crate::error::Result;
+use crate::error::{Result, message};
 use crate::plan::data::assumptions::Assumption;
 use crate::plan::data::model::Plan;
 use crate::plan::instructions::choose::{Chooser, STRIDE_CODE};
 use crate::spec::keys::model::{Operand, Stride};
+use crate::spec::keys::paths;
 
 /// The layouts of a copy atom in elements of that type; `None` when an element is wider than the
 /// atom's access.
@@ -41,8 +42,9 @@ pub(in crate::plan) fn fitting(
     what: &str,
 ) -> Result<Option<(CopyAtom, i64)>> {
     let Some(copy) = copy_of(atom, dtype)? else {
-        let message = format!(
-            "{what}: {} is narrower than one {dtype}: choose auto",
+        let message = message!(
+            "{}: {} is narrower than one {dtype}: choose auto",
+            paths::named(what),
             atom.id
         );
         chooser.violate("atom-width", message);
@@ -96,8 +98,9 @@ pub(in crate::plan) fn vector_copy(
     let threads = i64::from(sharing.threads);
     let across = 1 - along;
     if tile[along] % vector != 0 {
-        let message = format!(
-            "{what}: the tile's extent {} is no multiple of {vector}, the elements of {}: use {}",
+        let message = message!(
+            "{}: the tile's extent {} is no multiple of {vector}, the elements of {}: use {}",
+            paths::named(what),
             tile[along],
             atom.id,
             (tile[along] / vector).max(1) * vector
@@ -109,10 +112,14 @@ pub(in crate::plan) fn vector_copy(
     let threads_along = largest_divisor(side_by_side, threads);
     let threads_across = threads / threads_along;
     if threads % threads_along != 0 || tile[across] % threads_across != 0 {
-        let message = format!(
-            "{what}: {threads} threads of {vector} elements do not tile ({},{}): change cta_tile \
-             or the number of threads",
-            tile[0], tile[1]
+        let message = message!(
+            "{}: {threads} threads of {vector} elements do not tile ({},{}): change {} or the \
+             number of {}",
+            paths::named(what),
+            tile[0],
+            tile[1],
+            paths::CTA_TILE,
+            paths::THREADS
         );
         chooser.violate("threads-tile", message);
         return Ok(None);
@@ -145,9 +152,10 @@ pub(in crate::plan) fn check_strides(
     }
     let mut good = true;
     if *operand.stride(along) != Stride::Const(1) {
-        let message = format!(
-            "{what}: {} moves {unit} elements along {}, whose stride is not 1: use one of \
-             {element} bytes, or auto",
+        let message = message!(
+            "{}: {} moves {unit} elements along {}, whose stride is not 1: use one of {element} \
+             bytes, or auto",
+            paths::named(what),
             atom.id,
             operand.axis(along).mode
         );
@@ -162,9 +170,10 @@ pub(in crate::plan) fn check_strides(
         if stride % unit == 0 {
             continue;
         }
-        let message = format!(
-            "{what}: the stride {stride} of {} is {}; vectors of {} start at multiples of {bytes}: \
-             use a multiple of {unit}, or {}",
+        let message = message!(
+            "{}: the stride {stride} of {} is {}; vectors of {} start at multiples of {bytes}: use \
+             a multiple of {unit}, or {}",
+            paths::named(what),
             axis.mode,
             in_bytes(stride, operand.dtype),
             atom.id,

@@ -11,12 +11,13 @@ use tilewright_layout::{CopyAtom, TiledCopy};
 use crate::atoms::model::{Atom, Reduction};
 use crate::dtype::DType;
 use crate::element::Packing;
-use crate::error::Result;
+use crate::error::{Result, message};
 use crate::plan::copies::sub_byte;
 use crate::plan::copies::tiled_copy::{check_strides, fitting};
 use crate::plan::data::moves::{Hop, Step};
 use crate::plan::instructions::choose::{Chooser, Wanted};
 use crate::spec::keys::model::{Auto, Operand, Spec, Stride};
+use crate::spec::keys::paths;
 
 /// Bytes of the widest vector.
 pub(in crate::plan) const WIDEST_BYTES: u32 = 16;
@@ -121,9 +122,10 @@ pub(in crate::plan) fn step(
         // Along a mode that runs along no axis, or along one by a table, there are none.
         let side_by_side = along.map_or(1, |_| shared.together);
         if i64::from(side_by_side) % moved != 0 {
-            let message = format!(
-                "{what}: {} moves {moved} elements, a thread has {side_by_side} side by side: \
-                 choose auto",
+            let message = message!(
+                "{}: {} moves {moved} elements, a thread has {side_by_side} side by side: choose \
+                 auto",
+                paths::named(&what),
                 atom.id
             );
             chooser.violate("atom-width", message);
@@ -148,8 +150,9 @@ pub(in crate::plan) fn step(
 }
 
 fn refuse_summed(chooser: &mut Chooser<'_>, name: &str) {
-    let message = format!(
-        "operand {name} lies along a mode that is summed: compute with it in a kernel before"
+    let message = message!(
+        "{} lies along a mode that is summed: compute with it in a kernel before",
+        paths::operand(name)
     );
     chooser.violate("epilogue-operand", message);
 }

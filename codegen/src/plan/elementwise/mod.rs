@@ -13,7 +13,7 @@ mod through_smem;
 
 use crate::arch::{MAX_THREADS_PER_CTA, WARP};
 use crate::atoms::model::Space;
-use crate::error::Result;
+use crate::error::{Result, message};
 use crate::plan::copies::sub_byte;
 use crate::plan::copies::tiled_copy::assume;
 use crate::plan::copies::vector_width::{self, Shared};
@@ -33,6 +33,7 @@ use crate::plan::values::graph::Begins;
 use crate::plan::values::{atomics, chunked_rows, deterministic_sums, graph, whole_rows};
 use crate::plan::work_tiles::Fate;
 use crate::spec::keys::model::{self, Auto, Axis, Point, Spec};
+use crate::spec::keys::paths;
 
 /// Plans the point. `None` when the chooser has violations that leave nothing to plan.
 pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Plan>> {
@@ -86,9 +87,11 @@ fn passes(spec: &Spec, chooser: &mut Chooser<'_>, flow: &Flow) -> Option<Passes>
     let over = [1, 0].into_iter().find(|over| flow.has_fold(*over))?;
     if spec.schedule.cluster != [1; 3] {
         let [m, n, k] = spec.schedule.cluster;
-        let message = format!(
-            "cluster ({m},{n},{k}): the CTAs of a cluster hold folded modes whole, which \
-             scheduler.passes {word} does not: use (1,1,1), or passes one"
+        let message = message!(
+            "{} ({m},{n},{k}): the CTAs of a cluster hold folded modes whole, which {} {word} does \
+             not: use (1,1,1), or passes one",
+            paths::CLUSTER,
+            paths::PASSES
         );
         chooser.violate("cluster", message);
     }
@@ -176,7 +179,10 @@ fn load_last(
     let key = Hop::G2rLast.key(name);
     let last = passes.passes.last();
     if !last.is_some_and(|pass| pass.made.contains(&at)) {
-        let message = format!("{key}: the last pass does not load {name}: leave it out");
+        let message = message!(
+            "{}: the last pass does not load {name}: leave it out",
+            paths::named(&key)
+        );
         chooser.violate("schedule", message);
         return Ok(());
     }
@@ -191,8 +197,9 @@ fn load_last(
     let Some(last) = last else { return Ok(()) };
     if vector_width::held(operand, &last) != flow.nodes[at].held {
         let first = Hop::G2r.key(name);
-        let message = format!(
-            "{key}: {} fills other registers than {first} does: use one that moves as many bytes",
+        let message = message!(
+            "{}: {} fills other registers than {first} does: use one that moves as many bytes",
+            paths::named(&key),
             last.atom.id
         );
         chooser.violate("atom-width", message);
@@ -215,10 +222,12 @@ fn folds(chooser: &mut Chooser<'_>, plan: &mut Plan, flow: &mut Flow, shares: &S
             false => [shares.threads_along, threads_across],
         };
         if count & (count - 1) != 0 || apart & (apart - 1) != 0 {
-            let message = format!(
-                "compute: {} is of {count} threads' values, which are combined in pairs: use a \
-                 power of two of threads",
-                fold.how.fold.name()
+            let message = message!(
+                "{}: {} is of {count} threads' values, which are combined in pairs: use a power of \
+                 two of {}",
+                paths::COMPUTE,
+                fold.how.fold.name(),
+                paths::THREADS
             );
             chooser.violate("fold-threads", message);
         }

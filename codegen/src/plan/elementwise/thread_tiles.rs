@@ -8,7 +8,7 @@ use std::fmt;
 use tilewright_layout::{CopyAtom, IntTuple, Layout, TiledCopy, make_tiled_copy};
 
 use crate::arch::{MAX_THREADS_PER_CTA, WARP};
-use crate::error::Result;
+use crate::error::{Message, Result, message};
 use crate::plan::copies::sub_byte;
 use crate::plan::copies::tiled_copy::{
     check_strides, largest_divisor, power_of_two_below, power_of_two_in,
@@ -19,6 +19,7 @@ use crate::plan::data::values::{Flow, Node};
 use crate::plan::elementwise::staged::is_staged;
 use crate::plan::instructions::choose::{Chooser, Wanted};
 use crate::spec::keys::model::{Auto, Operand, Spec, Stride};
+use crate::spec::keys::paths;
 
 /// Vectors that a thread has, unless the spec says how many threads there are.
 const VECTORS: i64 = 4;
@@ -138,9 +139,10 @@ fn is_small(spec: &Spec, chooser: &mut Chooser<'_>, (along, ctas): (usize, i64))
     // Lanes that the other mode takes in whole.
     let across = 1 << extent(1 - along).trailing_zeros().min(WARP.ilog2());
     let name = spec.problem.modes().get(along).map_or("1", String::as_str);
-    let message = format!(
-        "cta_tile has {elements} elements, fewer than {least} threads; threads beyond a mode's end \
-         do nothing: use {} or more along {name}",
+    let message = message!(
+        "{} has {elements} elements, fewer than {least} threads; threads beyond a mode's end do \
+         nothing: use {} or more along {name}",
+        paths::CTA_TILE,
         least / across
     );
     chooser.violate("threads-tile", message);
@@ -155,7 +157,7 @@ fn refuse_extent(spec: &Spec, chooser: &mut Chooser<'_>, mode: &str, (extent, ve
         Some(constant) => constant.unsigned_abs().next_power_of_two(),
         None => (extent / vector).max(1).unsigned_abs() * vector.unsigned_abs(),
     };
-    let message = format!(
+    let message = message!(
         "the tile's extent {extent} along {mode} is no multiple of the {vector} elements of a \
          vector: use {fitting}"
     );
@@ -207,17 +209,20 @@ fn shared_out(
     let shared = ctas == 1 || threads_across == 1;
     if !tiles(threads_along) || !whole_warps || !shared {
         let asked = match spec.schedule.threads_along {
-            Auto::Given(_) => ", threads_along",
-            Auto::Auto => "",
+            Auto::Given(_) => message!(", {}", paths::THREADS_ALONG),
+            Auto::Auto => Message::default(),
         };
-        let message = format!(
+        let message = message!(
             "{threads} threads of {vector} elements do not tile ({},{}): along {} they are \
-             {threads_along} side by side, which leaves {threads_across} along {}: change \
-             cta_tile{asked} or threads",
+             {threads_along} side by side, which leaves {threads_across} along {}: change {}{} or \
+             {}",
             tile[0],
             tile[1],
             name(along),
-            name(across)
+            name(across),
+            paths::CTA_TILE,
+            asked,
+            paths::THREADS
         );
         chooser.violate("threads-tile", message);
         return None;
@@ -234,7 +239,7 @@ fn shared_out(
 
 /// Threads side by side along the mode of vectors that the spec asks for: as many as share out the
 /// vectors of a row, and of a fold a power of two, since lanes exchange with those as far apart.
-fn asked_along(flow: &Flow, asked: i64, vectors: i64) -> std::result::Result<i64, String> {
+fn asked_along(flow: &Flow, asked: i64, vectors: i64) -> std::result::Result<i64, Message> {
     let folds = !flow.folds.is_empty();
     if vectors % asked == 0 && (!folds || power_of_two_in(asked) == asked) {
         return Ok(asked);
@@ -246,9 +251,10 @@ fn asked_along(flow: &Flow, asked: i64, vectors: i64) -> std::result::Result<i64
         ),
         false => ("share out", format!("a divisor of {vectors}")),
     };
-    Err(format!(
-        "threads_along: {asked} threads side by side do not {does} the {vectors} vectors of a row: \
-         use {way_out}"
+    Err(message!(
+        "{}: {asked} threads side by side do not {does} the {vectors} vectors of a row: use \
+         {way_out}",
+        paths::THREADS_ALONG
     ))
 }
 
@@ -347,8 +353,9 @@ fn takes(
             return true;
         }
         let other = if moved < vector { "wider" } else { "narrower" };
-        let message = format!(
-            "{what}: {id} moves {moved} elements, vectors have {vector}: use a {other} one, or auto"
+        let message = message!(
+            "{}: {id} moves {moved} elements, vectors have {vector}: use a {other} one, or auto",
+            paths::named(what)
         );
         chooser.violate("copy-widths", message);
         return false;
@@ -374,9 +381,10 @@ fn ctas(spec: &Spec, chooser: &mut Chooser<'_>, flow: &Flow, along: usize) -> Op
         let name = |at: usize| names.get(at).map_or("", String::as_str);
         let (this, other) = (name(along), name(1 - along));
         let [m, n, k] = spec.schedule.cluster;
-        let message = format!(
-            "cluster ({m},{n},{k}): CTAs share a tile of one folded mode, {other} is folded beside \
-             {this}: use (1,1,1), fold along {other} in a kernel before, or give both one mode"
+        let message = message!(
+            "{} ({m},{n},{k}): CTAs share a tile of one folded mode, {other} is folded beside \
+             {this}: use (1,1,1), fold along {other} in a kernel before, or give both one mode",
+            paths::CLUSTER
         );
         chooser.violate("cluster", message);
         return None;
@@ -390,9 +398,10 @@ fn ctas(spec: &Spec, chooser: &mut Chooser<'_>, flow: &Flow, along: usize) -> Op
             shared[along] = m * n * k;
         }
         let [of_m, of_n, of_k] = shared;
-        let message = format!(
-            "cluster ({m},{n},{k}): CTAs share a tile along the mode that is folded and contiguous \
-             alone: use ({of_m},{of_n},{of_k})"
+        let message = message!(
+            "{} ({m},{n},{k}): CTAs share a tile along the mode that is folded and contiguous \
+             alone: use ({of_m},{of_n},{of_k})",
+            paths::CLUSTER
         );
         chooser.violate("cluster", message);
         return None;

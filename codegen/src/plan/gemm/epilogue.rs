@@ -7,7 +7,7 @@ use tilewright_layout::make_tiled_copy_c;
 
 use crate::arch::WARP;
 use crate::element::Packing;
-use crate::error::Result;
+use crate::error::{Result, message};
 use crate::plan::copies::partition;
 use crate::plan::copies::thread_digits::Part;
 use crate::plan::copies::tiled_copy::assume;
@@ -25,6 +25,7 @@ use crate::plan::values::graph::{self, Begins, ProductSite};
 use crate::plan::values::{atomics, whole_rows};
 use crate::plan::work_tiles::{COLUMNS, Fate};
 use crate::spec::keys::model::{Operand, Spec};
+use crate::spec::keys::paths;
 
 /// What is computed of a product's sums and where it is stored.
 pub(super) fn flow(spec: &Spec) -> Option<Flow> {
@@ -172,9 +173,10 @@ pub(super) fn hold_columns(spec: &Spec, chooser: &mut Chooser<'_>, plan: &mut Pl
         blocks_of_clusters(chooser, plan, n);
     } else if n > 1 {
         let mode = plan.mode(COLUMNS).unwrap_or_default();
-        let message = format!(
-            "cluster ({m},{n},{k}) has {n} CTAs along {mode}, which {why} and of which each tile \
-             has all: use ({m},1,{k})"
+        let message = message!(
+            "{} ({m},{n},{k}) has {n} CTAs along {mode}, which {why} and of which each tile has \
+             all: use ({m},1,{k})",
+            paths::CLUSTER
         );
         chooser.violate("cluster", message);
     }
@@ -188,9 +190,11 @@ fn blocks_of_clusters(chooser: &mut Chooser<'_>, plan: &mut Plan, count: i64) {
     let mode = blocks.mode.clone();
     match plan.computes.formula.constant_of(&mode) {
         Some(extent) if extent % count != 0 => {
-            let message = format!(
-                "cluster has {count} CTAs along {mode}, each of which makes a block of its own, \
-                 and modes.{mode} is {extent}: use 1 along it"
+            let message = message!(
+                "{} has {count} CTAs along {mode}, each of which makes a block of its own, and {} \
+                 is {extent}: use 1 along it",
+                paths::CLUSTER,
+                paths::mode(&mode)
             );
             chooser.violate("cluster", message);
         }
@@ -220,9 +224,10 @@ fn plan_folds(
         let along = |mode: usize| layout.mode(mode).and_then(|mode| mode.size().ok());
         let [m, n] = [0, 1].map(|mode| along(mode).unwrap_or(1));
         let mode = plan.mode(COLUMNS).unwrap_or_default();
-        let message = format!(
-            "mma.atoms ({m},{n},1) gives parts of a row to several warps, and {mode} is folded by \
-             the lanes of one: use 1 along {mode}"
+        let message = message!(
+            "{} ({m},{n},1) gives parts of a row to several warps, and {mode} is folded by the \
+             lanes of one: use 1 along {mode}",
+            paths::MMA_ATOMS
         );
         chooser.violate("fold-threads", message);
     }

@@ -18,7 +18,7 @@ pub(super) use atoms::{across_by_itself, others as other_atoms, roles_by_itself}
 
 use crate::arch::{ARCHES, Arch};
 use crate::atoms::model::Atom;
-use crate::error::Result;
+use crate::error::{Message, Result, message};
 use crate::plan::data::arena::Holds;
 use crate::plan::data::model::Plan;
 use crate::plan::instructions::choose::Chooser;
@@ -33,6 +33,7 @@ use crate::plan::work_tiles::{SUMMED, Source, Work};
 use crate::spec::keys::model::{
     Auto, CopyPath, KernelSchedule, Operand, Point, SchedulerKind, Spec,
 };
+use crate::spec::keys::paths;
 
 /// Plans the point. What a violation leaves open is not decided, so that everything else that can
 /// be known is reported with it; `None` when nothing can.
@@ -135,9 +136,10 @@ fn check_part(spec: &Spec, chooser: &mut Chooser<'_>) {
     };
     let tile = spec.schedule.cta_tile[SUMMED];
     if tile != extent {
-        let message = format!(
-            "cta_tile has {tile} of the {extent} along {summed} that each part along {part} sums: \
-             use {extent}"
+        let message = message!(
+            "{} has {tile} of the {extent} along {summed} that each part along {part} sums: use \
+             {extent}",
+            paths::CTA_TILE
         );
         chooser.violate("whole-mode", message);
     }
@@ -149,15 +151,16 @@ fn parts_want_roles(spec: &Spec, chooser: &mut Chooser<'_>, part: &str) {
         .map(|arch| arch.name)
         .collect();
     let way_out = match arches.is_empty() {
-        true => "use types that an mma of sm_90a reads from shared memory".to_owned(),
-        false => format!(
-            "use arch {}, with a and b contiguous along what is summed, and leave copy and mma out",
-            arches.join(" or ")
+        true => "use types that an mma of sm_90a reads from shared memory".into(),
+        false => message!(
+            "use {}, with a and b contiguous along what is summed, and leave copy and mma out",
+            paths::ARCH.with(arches.join(" or "))
         ),
     };
-    let message = format!(
+    let message = message!(
         "sums of parts along {part} are made by warp-specialized kernels alone, and this is none: \
-         {way_out}"
+         {}",
+        way_out
     );
     chooser.violate("schedule-arch", message);
 }
@@ -183,10 +186,14 @@ fn tiled_threads(
     };
     tiled_mma::check_accumulation(spec, chooser, &atom);
     if let Some(widen) = widen.as_ref().filter(|_| multistage) {
-        let message = format!(
-            "mma.atom: {} needs operands widened by {}, asynchronous copies bring them as they are \
-             stored: leave out copy.{}.g2s and copy.{}.g2s, or choose auto",
-            atom.id, widen.id, a.name, b.name
+        let message = message!(
+            "{}: {} needs operands widened by {}, asynchronous copies bring them as they are \
+             stored: leave out {} and {}, or choose auto",
+            paths::MMA_ATOM,
+            atom.id,
+            widen.id,
+            paths::copy(&a.name, "g2s"),
+            paths::copy(&b.name, "g2s")
         );
         chooser.violate("mma-types", message);
         return Ok(false);
@@ -266,9 +273,9 @@ fn arch_has_roles(spec: &Spec, chooser: &mut Chooser<'_>) -> bool {
     if chooser.multiplies_smem(arch) {
         return true;
     }
-    let arches: String = arches_with_roles(spec, chooser)
-        .map(|arch| format!("arch {}, or ", arch.name))
-        .collect();
+    let arches = arches_with_roles(spec, chooser)
+        .map(|arch| message!("{}, or ", paths::ARCH.with(arch.name)));
+    let arches = Message::join(arches, "");
     let schedule = match schedule {
         Auto::Given(schedule) => schedule.name(),
         Auto::Auto => "auto",
@@ -276,12 +283,20 @@ fn arch_has_roles(spec: &Spec, chooser: &mut Chooser<'_>) -> bool {
     let said = spec.said();
     let unread: Vec<&str> = main_loops::of_roles(&said).collect();
     let without = match unread.is_empty() {
-        true => String::new(),
-        false => format!(" without {}", unread.join(" and ")),
+        true => Message::default(),
+        false => {
+            let unread = unread.into_iter().map(|key| paths::named(key).into());
+            message!(" without {}", Message::join(unread, " and "))
+        }
     };
-    let message = format!(
-        "pipeline.schedule {schedule} needs an mma that reads shared memory by itself, arch {arch} \
-         has none: use {arches}pipeline.schedule multistage{without}"
+    let message = message!(
+        "{} {schedule} needs an mma that reads shared memory by itself, {} has none: use {}{} \
+         multistage{}",
+        paths::SCHEDULE,
+        paths::ARCH.with(arch),
+        arches,
+        paths::SCHEDULE,
+        without
     );
     chooser.violate("schedule-arch", message);
     false
@@ -324,16 +339,23 @@ fn stages(spec: &Spec, chooser: &mut Chooser<'_>, both: [&Operand; 2], multistag
     let default = if multistage { 3 } else { 1 };
     let stages = spec.schedule.pipeline.stages.unwrap_or_else(|| default);
     if multistage && stages < 2 {
-        let message = format!("pipeline.stages {stages} leaves no tile in flight: use 2 or more");
+        let message = message!(
+            "{} {stages} leaves no tile in flight: use 2 or more",
+            paths::STAGES
+        );
         chooser.violate("stages", message);
     }
     if !multistage && stages != 1 {
         let why = match (chooser.copies_later(), tiled_mma::is_along_k(both)) {
-            (false, _) => format!(", arch {} has none", chooser.arch),
-            (true, false) => " (operands contiguous along k)".to_owned(),
-            (true, true) => " that tensor cores read, this kernel has none".to_owned(),
+            (false, _) => message!(", {} has none", paths::ARCH.with(chooser.arch)),
+            (true, false) => " (operands contiguous along k)".into(),
+            (true, true) => " that tensor cores read, this kernel has none".into(),
         };
-        let message = format!("pipeline.stages {stages} needs asynchronous copies{why}: use 1");
+        let message = message!(
+            "{} {stages} needs asynchronous copies{}: use 1",
+            paths::STAGES,
+            why
+        );
         chooser.violate("stages", message);
     }
     stages

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tilewright_layout::{make_tiled_copy_a, make_tiled_copy_b, make_tiled_copy_c};
 
 use crate::atoms::model::{Atom, Space};
-use crate::error::Result;
+use crate::error::{Result, message};
 use crate::plan::copies::partition;
 use crate::plan::copies::tiled_copy::{
     Sharing, assume, assumed, check_strides, copy_of, values, vector_copy,
@@ -15,6 +15,7 @@ use crate::plan::data::moves::{Hop, Passage, SmemTile, Step};
 use crate::plan::instructions::choose::{Chooser, Wanted};
 use crate::plan::smem::swizzle_search::{Filled, Lies, place_smem, refuse_conflicts};
 use crate::spec::keys::model::{Auto, Operand, Spec, Stride};
+use crate::spec::keys::paths;
 
 /// Bytes of one asynchronous copy of the multistage way.
 const VECTOR_BYTES: u32 = 16;
@@ -66,8 +67,9 @@ pub(super) fn multistage_operand(
 ) -> Result<()> {
     let name = operand.name.as_str();
     let Some(along) = vectors_along(operand) else {
-        let message = format!(
-            "operand {name} is not contiguous along {}: asynchronous copies need layout {}",
+        let message = message!(
+            "{} is not contiguous along {}: asynchronous copies need layout {}",
+            paths::operand(name),
             operand.axis(1).mode,
             operand.layout_along(1)
         );
@@ -201,10 +203,12 @@ fn into_fragment(
 ) -> Result<Option<Step>> {
     let name = operand.name.as_str();
     let mut refuse = |reason: String| {
-        let message = format!(
-            "copy.{name}.s2r: {} does not bring {name}'s fragments from shared memory in the order \
-             of {}: {reason}: choose auto",
-            atom.id, mma.atom.id
+        let message = message!(
+            "{}: {} does not bring {name}'s fragments from shared memory in the order of {}: \
+             {reason}: choose auto",
+            paths::copy(name, "s2r"),
+            atom.id,
+            mma.atom.id
         );
         chooser.violate("no-fragment-copy", message);
         Ok(None)
@@ -269,9 +273,10 @@ pub(super) fn synchronous_operand(
         let Some(tiled) = tiled else { return Ok(()) };
         let elements = values(tiled.atom())?;
         if elements > 1 {
-            let message = format!(
-                "{what}: {} moves {elements} elements at once, this kernel one: use one of {} \
-                 bytes, or auto",
+            let message = message!(
+                "{}: {} moves {elements} elements at once, this kernel one: use one of {} bytes, \
+                 or auto",
+                paths::named(what),
                 atom.id,
                 dtype.bytes()
             );
@@ -358,9 +363,11 @@ fn store_step(
 ) -> Result<Option<Step>> {
     let what = &format!("copy.{}.r2g", d.name);
     let Some(copy) = copy_of(atom, d.dtype)? else {
-        let message = format!(
-            "{what}: {} is narrower than one {}: choose auto",
-            atom.id, d.dtype
+        let message = message!(
+            "{}: {} is narrower than one {}: choose auto",
+            paths::named(what),
+            atom.id,
+            d.dtype
         );
         chooser.violate("atom-width", message);
         return Ok(None);
@@ -368,8 +375,9 @@ fn store_step(
     let elements = values(&copy)?;
     if elements > i64::from(held) {
         let noun = if held == 1 { "neighbour" } else { "neighbours" };
-        let message = format!(
-            "{what}: {} stores {elements} elements, a thread holds {held} {noun}: choose auto",
+        let message = message!(
+            "{}: {} stores {elements} elements, a thread holds {held} {noun}: choose auto",
+            paths::named(what),
             atom.id
         );
         chooser.violate("store-width", message);

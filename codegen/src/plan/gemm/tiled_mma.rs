@@ -7,10 +7,11 @@ use tilewright_layout::{Layout, MmaAtom, TiledMma, Tiler};
 use crate::arch::WARP;
 use crate::atoms::model::{Atom, MmaFacts};
 use crate::dtype::DType;
-use crate::error::Result;
+use crate::error::{Message, Result, message};
 use crate::plan::data::model::MmaPlan;
 use crate::plan::instructions::choose::Chooser;
 use crate::spec::keys::model::{Auto, Operand, Realign, Spec, Stride};
+use crate::spec::keys::paths;
 
 /// The atom, and the widening of stored elements to its types where they are narrower. `None` when
 /// there is none, which is then among the violations.
@@ -31,7 +32,7 @@ pub(super) fn mma_atom(
         Auto::Auto => {
             let found = chooser.mma(types);
             if found.is_none() {
-                let message = format!(
+                let message = message!(
                     "{}: choose {}",
                     no_mma(spec, chooser, [a, b], multistage),
                     other_types(spec, chooser, [a, b])
@@ -56,11 +57,13 @@ pub(super) fn mma_atom(
             atom.id, facts.types[1], facts.types[2]
         );
         let message = match spec.schedule.mma.atom {
-            Auto::Given(_) => format!(
-                "{multiplies}, the operands are {} and {}: choose mma.atom auto",
-                a.dtype, b.dtype
+            Auto::Given(_) => message!(
+                "{multiplies}, the operands are {} and {}: choose {} auto",
+                a.dtype,
+                b.dtype,
+                paths::MMA_ATOM
             ),
-            Auto::Auto => format!(
+            Auto::Auto => message!(
                 "{}, {multiplies}: choose {}",
                 no_mma(spec, chooser, [a, b], multistage),
                 other_types(spec, chooser, [a, b])
@@ -73,21 +76,23 @@ pub(super) fn mma_atom(
 }
 
 /// That the architecture has no MMA of the operands' types, by the way that the product takes.
-fn no_mma(spec: &Spec, chooser: &Chooser<'_>, both: [&Operand; 2], multistage: bool) -> String {
+fn no_mma(spec: &Spec, chooser: &Chooser<'_>, both: [&Operand; 2], multistage: bool) -> Message {
     let how = match multistage || is_along_k(both) {
         true => "on registers",
         false => "element by element, as layouts not contiguous along k need it",
     };
     let ([a, b], accumulator) = (both, spec.problem.accumulator);
-    format!(
-        "for arch {} no mma of {} and {} into {accumulator} {how} is generated",
-        chooser.arch, a.dtype, b.dtype
+    message!(
+        "for {} no mma of {} and {} into {accumulator} {how} is generated",
+        paths::ARCH.with(chooser.arch),
+        a.dtype,
+        b.dtype
     )
 }
 
 /// What to choose where there is no MMA of the operands' types; which architecture has one is for
 /// those to say who ask them all.
-fn other_types(spec: &Spec, chooser: &Chooser<'_>, both: [&Operand; 2]) -> String {
+fn other_types(spec: &Spec, chooser: &Chooser<'_>, both: [&Operand; 2]) -> Message {
     let types = [spec.problem.accumulator, both[0].dtype, both[1].dtype];
     let along_k = chooser.mma(types).is_some() || !chooser.smem_widths(types).is_empty();
     if !is_along_k(both) && along_k {
@@ -96,7 +101,7 @@ fn other_types(spec: &Spec, chooser: &Chooser<'_>, both: [&Operand; 2]) -> Strin
     // Who has named a schedule whose MMAs read registers has no others there.
     let given = matches!(spec.schedule.pipeline.schedule, Auto::Given(_));
     if given && !chooser.smem_widths(types).is_empty() {
-        return "pipeline.schedule cooperative, or leave it out".to_owned();
+        return message!("{} cooperative, or leave it out", paths::SCHEDULE);
     }
     let mut pairs = chooser.mma_types(spec.problem.accumulator, [false; 2]);
     for pair in chooser.mma_types(spec.problem.accumulator, [true; 2]) {
@@ -106,13 +111,13 @@ fn other_types(spec: &Spec, chooser: &Chooser<'_>, both: [&Operand; 2]) -> Strin
     }
     pairs.retain(|pair| *pair != [both[0].dtype, both[1].dtype]);
     match pairs.is_empty() {
-        true => "other types".to_owned(),
-        false => format!("types that there is one of: {}", listed(&pairs)),
+        true => "other types".into(),
+        false => message!("types that there is one of: {}", listed(&pairs)),
     }
 }
 
 /// How factors become contiguous along k that are not.
-fn along_k_first(spec: &Spec, both: [&Operand; 2]) -> String {
+fn along_k_first(spec: &Spec, both: [&Operand; 2]) -> Message {
     let across = both
         .into_iter()
         .filter(|one| *one.stride(1) != Stride::Const(1));
@@ -120,15 +125,15 @@ fn along_k_first(spec: &Spec, both: [&Operand; 2]) -> String {
         Some(_) => Realign::Transposed.name(),
         None => Realign::Workspace.name(),
     };
-    let copies: Vec<String> = across
+    let copies: Vec<Message> = across
         .filter(|one| !spec.problem.compute.has_planes(one) && !one.packed)
-        .map(|one| format!("copy.{}.realign {}", one.name, way(one)))
+        .map(|one| message!("{} {}", paths::copy(&one.name, "realign"), way(one)))
         .collect();
     match copies.is_empty() {
-        true => "layouts contiguous along k".to_owned(),
-        false => format!(
+        true => "layouts contiguous along k".into(),
+        false => message!(
             "layouts contiguous along k, or {}, which copies them so",
-            copies.join(" and ")
+            Message::join(copies, " and ")
         ),
     }
 }
@@ -198,11 +203,13 @@ pub(super) fn smem_mma_atom(
 
 /// That there is no MMA of those types that reads shared memory and is `n` wide, with what there
 /// is: others of these types, the multistage way, other types.
-fn no_smem_mma(spec: &Spec, chooser: &Chooser<'_>, types: [DType; 3], n: i64) -> String {
+fn no_smem_mma(spec: &Spec, chooser: &Chooser<'_>, types: [DType; 3], n: i64) -> Message {
     let [d, a, b] = types;
     let arch = chooser.arch;
-    let what =
-        format!("for arch {arch} no mma of {a} and {b} in shared memory into {d} is generated");
+    let what = message!(
+        "for {} no mma of {a} and {b} in shared memory into {d} is generated",
+        paths::ARCH.with(arch)
+    );
     let widths = chooser.smem_widths(types);
     // Of a tile some warpgroups may have a part each, and several products a part of an mma.
     let tile = |width: &i64| {
@@ -213,18 +220,20 @@ fn no_smem_mma(spec: &Spec, chooser: &Chooser<'_>, types: [DType; 3], n: i64) ->
     let nearest = below.chain(&widths).find_map(tile);
     let mut ways = Vec::new();
     let along = mode_of(spec, 1);
-    ways.extend(nearest.map(|columns| format!("cta_tile {along} {columns}")));
-    ways.extend((chooser.mma(types).is_some()).then(|| "pipeline.schedule multistage".to_owned()));
+    ways.extend(nearest.map(|columns| message!("{} {along} {columns}", paths::CTA_TILE)));
+    let multistage = || message!("{} multistage", paths::SCHEDULE);
+    ways.extend((chooser.mma(types).is_some()).then(multistage));
     let pairs = chooser.mma_types(d, [true; 2]);
     if nearest.is_none() && !pairs.is_empty() {
-        ways.push(format!("types that there is one of: {}", listed(&pairs)));
+        ways.push(message!("types that there is one of: {}", listed(&pairs)));
     }
     if ways.is_empty() {
-        ways.push("other types".to_owned());
+        ways.push("other types".into());
     }
+    let ways = Message::join(ways, ", or ");
     match widths.is_empty() {
-        true => format!("{what}: choose {}", ways.join(", or ")),
-        false => format!("{what}, {n} wide: choose {}", ways.join(", or ")),
+        true => message!("{}: choose {}", what, ways),
+        false => message!("{}, {n} wide: choose {}", what, ways),
     }
 }
 
@@ -234,15 +243,17 @@ pub(super) fn check_accumulation(spec: &Spec, chooser: &mut Chooser<'_>, atom: &
         return;
     };
     let message = match (spec.problem.accumulation, facts.short_sums(chooser.arch)) {
-        (None, Some(kept)) => format!(
-            "{} keeps {kept} bits of the products it adds where {} has {}: write accumulation: \
-             fast if that will do, or use inputs of f16 or bf16",
+        (None, Some(kept)) => message!(
+            "{} keeps {kept} bits of the products it adds where {} has {}: write {}: fast if that \
+             will do, or use inputs of f16 or bf16",
             atom.id,
             spec.problem.accumulator,
-            spec.problem.accumulator.fraction_bits().unwrap_or_default()
+            spec.problem.accumulator.fraction_bits().unwrap_or_default(),
+            paths::ACCUMULATION
         ),
-        (Some(accumulation), None) => format!(
-            "accumulation {} is for fp8 wgmma, which cuts sums short, {} does not: leave it out",
+        (Some(accumulation), None) => message!(
+            "{} {} is for fp8 wgmma, which cuts sums short, {} does not: leave it out",
+            paths::ACCUMULATION,
             accumulation.name(),
             atom.id
         ),
@@ -332,9 +343,9 @@ fn check_atoms(spec: &Spec, chooser: &mut Chooser<'_>, facts: &MmaFacts, atoms: 
     let mut good = true;
     let [m, n, k] = atoms;
     if k != 1 {
-        let message = format!(
-            "mma.atoms ({m},{n},{k}) has {k} atoms along k, whose sums no warp adds up: use \
-             ({m},{n},1)"
+        let message = message!(
+            "{} ({m},{n},{k}) has {k} atoms along k, whose sums no warp adds up: use ({m},{n},1)",
+            paths::MMA_ATOMS
         );
         chooser.violate("atoms-along-k", message);
         good = false;
@@ -347,8 +358,9 @@ fn check_atoms(spec: &Spec, chooser: &mut Chooser<'_>, facts: &MmaFacts, atoms: 
         let up =
             |mode: usize| (extents[mode] - 1).div_euclid(units[mode]) * units[mode] + units[mode];
         let text = |[m, n, k]: [i64; 3]| format!("({m},{n},{k})");
-        let message = format!(
-            "mma.permutation {} is no multiple of {}, what the atoms cover: use {} or auto",
+        let message = message!(
+            "{} {} is no multiple of {}, what the atoms cover: use {} or auto",
+            paths::PERMUTATION,
             text(extents),
             text(units),
             text([0, 1, 2].map(up))
@@ -386,10 +398,12 @@ pub(super) fn check_tile(
             // Fragments are double-buffered where tiles are loaded ahead: an even number of blocks.
             let blocks = if mode == 2 && stages > 1 { 2 } else { 1 };
             let nearest = (cta / (blocks * unit)).max(1) * blocks * unit;
-            let message = format!(
-                "cta_tile {name} {cta} is no multiple of {unit}, what the tiled mma of {} covers: \
-                 use {nearest}, or other mma.atoms",
-                mma.atom.id
+            let message = message!(
+                "{} {name} {cta} is no multiple of {unit}, what the tiled mma of {} covers: use \
+                 {nearest}, or other {}",
+                paths::CTA_TILE,
+                mma.atom.id,
+                paths::MMA_ATOMS
             );
             chooser.violate("tile-divides", message);
         }

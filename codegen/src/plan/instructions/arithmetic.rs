@@ -8,8 +8,10 @@ use tilewright_formula::{Expr, ExprKind, ValueType};
 use crate::atoms::model::RegType;
 use crate::dtype::DType;
 use crate::element::{self, Element, Packing};
+use crate::error::message;
 use crate::plan::data::values::{Does, Every, Flow};
 use crate::plan::instructions::choose::Chooser;
+use crate::spec::keys::paths;
 
 /// How registers hold values that are computed.
 pub(crate) fn computed(dtype: DType) -> Packing {
@@ -115,7 +117,7 @@ fn refuse(chooser: &mut Chooser<'_>, mut reasons: Vec<String>, of: &str) {
     reasons.sort();
     reasons.dedup();
     for reason in reasons {
-        let message = format!("compute: {of}{reason}: use f32 there");
+        let message = message!("{}: {of}{reason}: use f32 there", paths::COMPUTE);
         chooser.violate("no-arithmetic", message);
     }
 }

@@ -11,10 +11,11 @@ use crate::atoms::model::{
     Atom, BulkFacts, ConvertFacts, CopyFacts, MmaFacts, Reduction, Space, TensorFacts,
 };
 use crate::dtype::DType;
-use crate::error::{Error, Result, Violation};
+use crate::error::{Error, Message, Result, Violation, message};
 use crate::plan::data::choices::{Choice, LeftOut};
-use crate::spec::Keys;
+use crate::spec::Names;
 use crate::spec::keys::model::{Auto, Point};
+use crate::spec::keys::paths;
 
 /// Looks atoms up for one plan and collects what is wrong with the user's choices.
 pub(in crate::plan) struct Chooser<'c> {
@@ -22,8 +23,8 @@ pub(in crate::plan) struct Chooser<'c> {
     pub catalogue: &'c Catalogue,
     /// Target.
     pub arch: Arch,
-    /// Keys of the spec.
-    pub keys: Keys,
+    /// What the spec calls its operands.
+    pub names: Names,
     /// Limits violated so far.
     pub violations: Vec<Violation>,
     /// What was chosen among several, and why the others were left out.
@@ -127,31 +128,32 @@ impl<'c> Chooser<'c> {
         Chooser {
             catalogue,
             arch: point.spec.problem.arch,
-            keys: Keys::of(&point.spec),
+            names: Names::of(&point.spec),
             violations: Vec::new(),
             choices: Vec::new(),
         }
     }
 
     /// Notes a violated limit, of the keys that its message names.
-    pub(in crate::plan) fn violate(&mut self, code: &'static str, message: String) {
-        let keys = self.keys.named(&message);
-        let violation = Violation::new(code, message);
-        self.violations.push(Violation { keys, ..violation });
+    pub(in crate::plan) fn violate(&mut self, code: &'static str, message: Message) {
+        self.violations.push(Violation::new(code, message));
     }
 
     /// Refuses that part of the formula.
     pub(in crate::plan) fn violate_formula(
         &mut self,
         code: &'static str,
-        message: String,
+        message: Message,
         part: Range<usize>,
     ) {
-        self.violations.push(Violation {
-            keys: vec!["compute".to_owned()],
+        let keys = vec![paths::COMPUTE.path().to_owned()];
+        let mut violation = Violation {
+            keys,
             part: Some(part),
-            ..Violation::new(code, message)
-        });
+            ..Violation::new(code, "")
+        };
+        violation.add(message);
+        self.violations.push(violation);
     }
 
     /// Whether an architecture has products of what lies in shared memory.
@@ -222,9 +224,12 @@ impl<'c> Chooser<'c> {
                         _ => "choose another arch or path",
                     };
                     let noun = if bytes == 1 { "byte" } else { "bytes" };
-                    let message = format!(
-                        "{what}: {} has no copy atom from {} to {} of {bytes} {noun}: {way_out}",
-                        self.arch, wanted.from, wanted.to,
+                    let message = message!(
+                        "{}: {} has no copy atom from {} to {} of {bytes} {noun}: {way_out}",
+                        paths::named(what),
+                        self.arch,
+                        wanted.from,
+                        wanted.to,
                     );
                     self.violate("no-copy-atom", message);
                 }
@@ -279,9 +284,11 @@ impl<'c> Chooser<'c> {
             let (mut found, mut reasons) = self.aside(|chooser| attempt(chooser, &candidate));
             // Layouts are made of the point's own values, so these do not go together.
             if let Err(Error::Algebra(error)) = &found {
-                let message = format!(
-                    "{key}: the layouts of {candidate} do not fit the tile: {error}: choose auto, \
-                     or another cta_tile"
+                let message = message!(
+                    "{}: the layouts of {candidate} do not fit the tile: {error}: choose auto, or \
+                     another {}",
+                    paths::named(key),
+                    paths::CTA_TILE
                 );
                 reasons.push(Violation::new("layouts", message));
                 found = Ok(None);
@@ -321,20 +328,25 @@ impl<'c> Chooser<'c> {
         misfit: impl Fn(&Atom) -> Option<String>,
     ) -> Option<Arc<Atom>> {
         let Some(atom) = self.catalogue.get(id) else {
-            self.violate("unknown-atom", format!("{what}: there is no atom {id}"));
+            self.violate(
+                "unknown-atom",
+                message!("{}: there is no atom {id}", paths::named(what)),
+            );
             return None;
         };
         if !atom.runs_on(self.arch) {
-            let message = format!(
-                "{what}: {id} needs {}, the arch is {}: choose auto or another arch",
+            let message = message!(
+                "{}: {id} needs {}, the {} is {}: choose auto or another arch",
+                paths::named(what),
                 atom.needs(),
+                paths::ARCH,
                 self.arch
             );
             self.violate("atom-arch", message);
             return None;
         }
         if let Some(misfit) = misfit(atom) {
-            let message = format!("{what}: {id} {misfit}: choose auto");
+            let message = message!("{}: {id} {misfit}: choose auto", paths::named(what));
             self.violate("atom-kind", message);
             return None;
         }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::arch::{ARCHES, Arch, WARP};
 use crate::atoms::model::{Atom, Space};
 use crate::atoms::sync::{Act, Scope, SyncFacts};
-use crate::error::Violation;
+use crate::error::{Message, Violation, message};
 use crate::plan::data::choices::{Choice, LeftOut};
 use crate::plan::data::combining::InOrder;
 use crate::plan::data::model::Plan;
@@ -19,7 +19,9 @@ use crate::plan::data::values::Every;
 use crate::plan::data::warp_roles::Roles;
 use crate::plan::instructions::choose::Chooser;
 use crate::plan::work_tiles::parts::PartRule;
+use crate::spec::Phrase;
 use crate::spec::keys::model::LaunchKind;
+use crate::spec::keys::paths;
 
 #[cfg(test)]
 mod tests;
@@ -27,9 +29,9 @@ mod tests;
 /// What a part of a kernel stands on.
 struct Need {
     /// The part, with the key that asks for it.
-    of: &'static str,
+    of: Phrase,
     /// What to ask for instead.
-    instead: &'static str,
+    instead: Phrase,
     /// Whether the kernel has the part.
     when: fn(&Plan) -> bool,
     /// What it does to synchronize.
@@ -39,8 +41,8 @@ struct Need {
 /// Every part of a kernel that synchronizes.
 const NEEDS: &[Need] = &[
     Need {
-        of: "a tile in shared memory",
-        instead: "copies past shared memory",
+        of: Phrase::new("a tile in shared memory", &[]),
+        instead: Phrase::new("copies past shared memory", &[]),
         when: |plan| match &plan.roles {
             Some(_) => plan.work.launched_together() == 1,
             None => plan.stages > 0,
@@ -48,8 +50,8 @@ const NEEDS: &[Need] = &[
         facts: &[SyncFacts::of(Act::Meet, Scope::Cta)],
     },
     Need {
-        of: "a fold of several threads' values (compute)",
-        instead: "one thread for each row",
+        of: Phrase::new("a fold of several threads' values ({})", &["compute"]),
+        instead: Phrase::new("one thread for each row", &[]),
         when: |plan| {
             let of_lanes = plan.combinings().any(|one| one.lanes != 0);
             let few = |sums: &InOrder| sums.elements(plan.tile()) <= i64::from(WARP / 2);
@@ -59,8 +61,8 @@ const NEEDS: &[Need] = &[
         facts: &[SyncFacts::of(Act::Exchange, Scope::Warp)],
     },
     Need {
-        of: "a sum of many values in a fixed order (compute)",
-        instead: "a fold of a kernel behind this one",
+        of: Phrase::new("a sum of many values in a fixed order ({})", &["compute"]),
+        instead: Phrase::new("a fold of a kernel behind this one", &[]),
         when: |plan| plan.in_order().next().is_some(),
         facts: &[
             SyncFacts::of(Act::StoreTerm, Scope::Gpu).on(Space::Gmem),
@@ -70,14 +72,17 @@ const NEEDS: &[Need] = &[
         ],
     },
     Need {
-        of: "a sum of several warps' values in a fixed order (compute)",
-        instead: "a fold of a kernel behind this one",
+        of: Phrase::new(
+            "a sum of several warps' values in a fixed order ({})",
+            &["compute"],
+        ),
+        instead: Phrase::new("a fold of a kernel behind this one", &[]),
         when: |plan| plan.roles.is_none() && plan.in_order().next().is_some(),
         facts: &[SyncFacts::of(Act::Meet, Scope::Cta)],
     },
     Need {
-        of: "a fold of several warps' values (compute)",
-        instead: "fewer threads",
+        of: Phrase::new("a fold of several warps' values ({})", &["compute"]),
+        instead: Phrase::new("fewer threads", &[]),
         when: |plan| {
             let alone = plan.work.shared_by == 1;
             alone && plan.folds().any(|fold| fold.spread.crosses_warps())
@@ -85,8 +90,8 @@ const NEEDS: &[Need] = &[
         facts: &[SyncFacts::of(Act::Meet, Scope::Cta)],
     },
     Need {
-        of: "a fold of several CTAs' values (cluster)",
-        instead: "cluster (1,1,1)",
+        of: Phrase::new("a fold of several CTAs' values ({})", &["cluster"]),
+        instead: Phrase::new("{} (1,1,1)", &["cluster"]),
         when: |plan| plan.work.shared_by > 1,
         facts: &[
             SyncFacts::of(Act::Arrive, Scope::Cluster),
@@ -95,8 +100,8 @@ const NEEDS: &[Need] = &[
         ],
     },
     Need {
-        of: "an asynchronous copy (g2s)",
-        instead: "copies through registers (g2r)",
+        of: Phrase::new("an asynchronous copy (g2s)", &[]),
+        instead: Phrase::new("copies through registers (g2r)", &[]),
         when: |plan| plan.steps.iter().any(|step| step.hop == Hop::G2s),
         facts: &[
             SyncFacts::of(Act::CommitCopies, Scope::Thread),
@@ -104,8 +109,8 @@ const NEEDS: &[Need] = &[
         ],
     },
     Need {
-        of: "pipeline.schedule cooperative or pingpong",
-        instead: "pipeline.schedule multistage",
+        of: Phrase::new("{} cooperative or pingpong", &["pipeline.schedule"]),
+        instead: Phrase::new("{} multistage", &["pipeline.schedule"]),
         when: |plan| plan.roles.is_some(),
         facts: &[
             SyncFacts::of(Act::Elect, Scope::Warp),
@@ -120,8 +125,8 @@ const NEEDS: &[Need] = &[
         ],
     },
     Need {
-        of: "a ring or turns in one CTA (pipeline.schedule)",
-        instead: "pipeline.schedule multistage",
+        of: Phrase::new("a ring or turns in one CTA ({})", &["pipeline.schedule"]),
+        instead: Phrase::new("{} multistage", &["pipeline.schedule"]),
         when: |plan| {
             with(plan, |roles| {
                 plan.work.cluster().neighbours() == 1 || roles.takes_turns()
@@ -130,8 +135,8 @@ const NEEDS: &[Need] = &[
         facts: &[SyncFacts::of(Act::MbarrierArrive, Scope::Cta)],
     },
     Need {
-        of: "a cluster of several CTAs",
-        instead: "cluster (1,1,1)",
+        of: Phrase::new("a {} of several CTAs", &["cluster"]),
+        instead: Phrase::new("{} (1,1,1)", &["cluster"]),
         when: |plan| plan.work.cluster().neighbours() > 1,
         facts: &[
             SyncFacts::of(Act::Arrive, Scope::Cluster),
@@ -140,8 +145,11 @@ const NEEDS: &[Need] = &[
         ],
     },
     Need {
-        of: "a producer with fewer registers (pipeline.producer_registers)",
-        instead: "pipeline.schedule multistage",
+        of: Phrase::new(
+            "a producer with fewer registers ({})",
+            &["pipeline.producer_registers"],
+        ),
+        instead: Phrase::new("{} multistage", &["pipeline.schedule"]),
         when: |plan| with(plan, Roles::splits_registers),
         facts: &[
             SyncFacts::of(Act::IncreaseRegisters, Scope::Warpgroup),
@@ -149,8 +157,8 @@ const NEEDS: &[Need] = &[
         ],
     },
     Need {
-        of: "scheduler.launch programmatic",
-        instead: "scheduler.launch plain",
+        of: Phrase::new("{} programmatic", &["scheduler.launch"]),
+        instead: Phrase::new("{} plain", &["scheduler.launch"]),
         when: |plan| plan.launch == LaunchKind::Programmatic,
         facts: &[
             SyncFacts::of(Act::AwaitGrids, Scope::Gpu),
@@ -158,8 +166,11 @@ const NEEDS: &[Need] = &[
         ],
     },
     Need {
-        of: "a warpgroup that meets by itself (pipeline.schedule)",
-        instead: "pipeline.schedule multistage",
+        of: Phrase::new(
+            "a warpgroup that meets by itself ({})",
+            &["pipeline.schedule"],
+        ),
+        instead: Phrase::new("{} multistage", &["pipeline.schedule"]),
         when: |plan| {
             let adds = plan.in_order().next().is_some();
             // Parts of a cluster meet as it does.
@@ -170,8 +181,8 @@ const NEEDS: &[Need] = &[
         facts: &[SyncFacts::of(Act::Meet, Scope::Warps)],
     },
     Need {
-        of: "an operand of the epilogue by boxes (copy)",
-        instead: "its g2r",
+        of: Phrase::new("an operand of the epilogue by boxes ({})", &["copy"]),
+        instead: Phrase::new("its g2r", &[]),
         when: |plan| with(plan, |roles| roles.pipe(Every::WorkTile).is_some()),
         facts: &[
             SyncFacts::of(Act::Meet, Scope::Warp),
@@ -179,8 +190,8 @@ const NEEDS: &[Need] = &[
         ],
     },
     Need {
-        of: "an operand of each trip by boxes (copy)",
-        instead: "its g2r",
+        of: Phrase::new("an operand of each trip by boxes ({})", &["copy"]),
+        instead: Phrase::new("its g2r", &[]),
         when: |plan| with(plan, Roles::threads_read_slots),
         facts: &[
             SyncFacts::of(Act::FenceAsyncProxy, Scope::Cta).on(Space::Smem),
@@ -188,8 +199,8 @@ const NEEDS: &[Need] = &[
         ],
     },
     Need {
-        of: "a store by boxes (copy.{d}.s2g)",
-        instead: "copy.{d}.r2g",
+        of: Phrase::new("a store by boxes ({})", &["copy.{d}.s2g"]),
+        instead: Phrase::new("{}", &["copy.{d}.r2g"]),
         when: |plan| with(plan, |roles| roles.store.is_some()),
         facts: &[
             SyncFacts::of(Act::FenceAsyncProxy, Scope::Cta).on(Space::Smem),
@@ -198,8 +209,8 @@ const NEEDS: &[Need] = &[
         ],
     },
     Need {
-        of: "tiles cut along k for a cluster",
-        instead: "cluster (1,1,1)",
+        of: Phrase::new("tiles cut along k for a {}", &["cluster"]),
+        instead: Phrase::new("{} (1,1,1)", &["cluster"]),
         when: |plan| plan.work.parts().is_some(),
         facts: &[
             SyncFacts::of(Act::Arrive, Scope::Cluster),
@@ -208,14 +219,14 @@ const NEEDS: &[Need] = &[
         ],
     },
     Need {
-        of: "tiles cut along k for a cluster",
-        instead: "cluster (1,1,1)",
+        of: Phrase::new("tiles cut along k for a {}", &["cluster"]),
+        instead: Phrase::new("{} (1,1,1)", &["cluster"]),
         when: |plan| plan.work.parts().is_some_and(|rule| !rule.shares_sums()),
         facts: &[SyncFacts::of(Act::AddPartial, Scope::Cluster).on(Space::Smem)],
     },
     Need {
-        of: "tiles cut along k for a cluster",
-        instead: "cluster (1,1,1)",
+        of: Phrase::new("tiles cut along k for a {}", &["cluster"]),
+        instead: Phrase::new("{} (1,1,1)", &["cluster"]),
         when: |plan| plan.work.parts().is_some_and(PartRule::shares_sums),
         facts: &[
             SyncFacts::of(Act::SumPartials, Scope::Cluster).on(Space::Smem),
@@ -223,8 +234,8 @@ const NEEDS: &[Need] = &[
         ],
     },
     Need {
-        of: "scheduler.kind stream_k",
-        instead: "scheduler.kind persistent",
+        of: Phrase::new("{} stream_k", &["scheduler.kind"]),
+        instead: Phrase::new("{} persistent", &["scheduler.kind"]),
         when: |plan| plan.work.spans().is_some(),
         facts: &[
             SyncFacts::of(Act::StorePartial, Scope::Gpu).on(Space::Gmem),
@@ -252,9 +263,7 @@ pub(in crate::plan) fn choose(
             let newer = atoms.iter().position(|atom| atom.runs_on(chooser.arch));
             let Some(newer) = newer else {
                 let message = lacking(chooser, need, *facts);
-                let violation = Violation::new("no-sync-atom", message);
-                let keys = chooser.keys.named(&chooser.keys.filled(need.of));
-                chooser.violations.push(Violation { keys, ..violation });
+                chooser.violate("no-sync-atom", message);
                 continue;
             };
             if newer > 0 {
@@ -285,14 +294,18 @@ fn too_new(chooser: &Chooser<'_>, atom: &Atom) -> LeftOut {
 }
 
 /// What the architecture lacks, who needs it, and who has it.
-fn lacking(chooser: &Chooser<'_>, need: &Need, facts: SyncFacts) -> String {
+fn lacking(chooser: &Chooser<'_>, need: &Need, facts: SyncFacts) -> Message {
     let has = |arch: &&Arch| chooser.catalogue.sync(facts, **arch).is_some();
     let arches: Vec<&str> = ARCHES.iter().filter(has).map(|arch| arch.name).collect();
     let others = match arches.as_slice() {
-        [] => String::new(),
-        some => format!("arch {}, or ", some.join(" or ")),
+        [] => Message::default(),
+        some => message!("{}, or ", paths::ARCH.with(some.join(" or "))),
     };
-    let [of, instead] = [need.of, need.instead].map(|text| chooser.keys.filled(text));
-    let arch = chooser.arch;
-    format!("{of} needs an instruction that {facts}, arch {arch} has none: use {others}{instead}")
+    message!(
+        "{} needs an instruction that {facts}, {} has none: use {}{}",
+        chooser.names.said(need.of),
+        paths::ARCH.with(chooser.arch),
+        others,
+        chooser.names.said(need.instead)
+    )
 }

@@ -5,7 +5,7 @@
 //! that is written.
 
 use crate::error::Violation;
-use crate::spec::Keys;
+use crate::spec::Names;
 use crate::spec::keys::model::Spec;
 
 /// Codes of limits, and keys that take part; `*` stands for any one part of a path, `{a}` for the
@@ -105,12 +105,12 @@ const ROWS: &[(&str, &[&str])] = &[
 ];
 
 /// Adds to each violation the keys of the spec that take part in it.
-pub(in crate::plan) fn complete(violations: &mut [Violation], spec: &Spec, keys: &Keys) {
+pub(in crate::plan) fn complete(violations: &mut [Violation], spec: &Spec, names: &Names) {
     let said = spec.said();
     for violation in violations {
         let rows = ROWS.iter().filter(|(code, _)| *code == violation.code);
         for pattern in rows.flat_map(|(_, patterns)| patterns.iter()) {
-            let pattern = keys.filled(pattern);
+            let pattern = names.filled(pattern);
             for (key, _) in said.iter().filter(|(key, _)| matches(&pattern, key)) {
                 if !violation.keys.contains(key) {
                     violation.keys.push(key.clone());

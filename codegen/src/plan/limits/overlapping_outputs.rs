@@ -1,9 +1,11 @@
 //! Elements of outputs that share an address, as constant strides have it: in a tile, and in blocks
 //! of columns.
 
+use crate::error::message;
 use crate::plan::data::model::Plan;
 use crate::plan::instructions::choose::Chooser;
 use crate::spec::keys::model::{Axis, Operand, Stride};
+use crate::spec::keys::paths;
 
 /// Elements of the output that share an address within a tile, as constant strides have it.
 pub(in crate::plan) fn check_tiles(chooser: &mut Chooser<'_>, plan: &Plan) {
@@ -43,10 +45,11 @@ pub(in crate::plan) fn check_tiles(chooser: &mut Chooser<'_>, plan: &Plan) {
             2 => format!("({first},{second}):(ld{name},1)"),
             _ => "strides with names".to_owned(),
         };
-        let message = format!(
-            "operand {name}: elements ({rows},0) and (0,{columns}) of a tile of ({m},{n}) lie at \
-             one address by strides ({row},{column}): use {named}, or a stride of at least {} \
-             along {first} or {} along {second}",
+        let message = message!(
+            "{}: elements ({rows},0) and (0,{columns}) of a tile of ({m},{n}) lie at one address \
+             by strides ({row},{column}): use {named}, or a stride of at least {} along {first} or \
+             {} along {second}",
+            paths::operand(name),
             column.saturating_mul(n),
             row.saturating_mul(m)
         );
@@ -78,10 +81,10 @@ pub(in crate::plan) fn check_blocks(chooser: &mut Chooser<'_>, plan: &Plan, colu
                 1 => "the next".to_owned(),
                 blocks => format!("the one {blocks} behind it"),
             };
-            let message = format!(
-                "operand {name}: element {} of a block along {mode} and 0 of {behind} lie at one \
-                 address by strides ({step},{stride}): use a stride with a name along {mode}, or \
-                 {} or more",
+            let message = message!(
+                "{}: element {} of a block along {mode} and 0 of {behind} lie at one address by \
+                 strides ({step},{stride}): use a stride with a name along {mode}, or {} or more",
+                paths::operand(name),
                 stride / common,
                 extent * step
             );

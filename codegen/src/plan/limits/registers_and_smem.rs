@@ -2,7 +2,7 @@
 
 use crate::arch::{MAX_THREADS_PER_CTA, REGISTER_BITS, WARP};
 use crate::dtype::DType;
-use crate::error::Result;
+use crate::error::{Message, Result, message};
 use crate::plan::copies::partition;
 use crate::plan::copies::thread_digits::Part;
 use crate::plan::data::arena::{Arena, Holds};
@@ -14,6 +14,7 @@ use crate::plan::instructions::choose::Chooser;
 use crate::plan::values::atomics;
 use crate::plan::work_tiles::SUMMED;
 use crate::spec::keys::model::{Auto, Axis, Operand, Spec};
+use crate::spec::keys::paths;
 
 /// Registers a thread needs besides accumulators and fragments: addresses, predicates, loop state.
 const OTHER_REGISTERS: i64 = 40;
@@ -40,29 +41,34 @@ pub(in crate::plan) fn check_arena(
         let each = slot.saturating_add(barriers).max(1);
         let fixed = all.saturating_sub(each.saturating_mul(stages));
         let of_tiles = roles.and_then(|roles| roles.pipe(Every::WorkTile));
-        let past_smem = of_tiles.map_or(String::new(), |pipe| {
+        let past_smem = of_tiles.map_or(Message::default(), |pipe| {
             let loads = pipe.loads.iter().map(|load| &load.operand);
-            let paths: Vec<String> = loads.map(|name| format!("copy.{name}.g2r")).collect();
-            format!(
-                ", or {}, which loads past shared memory",
-                paths.join(" and ")
-            )
+            let paths = loads.map(|name| paths::copy(name, "g2r").into());
+            let paths = Message::join(paths, " and ");
+            message!(", or {}, which loads past shared memory", paths)
         });
         // Stages of which one alone fits leave none to load into.
         let fitting = allowed.saturating_sub(fixed) / each;
         let way_out = match stages == 0 || fitting < stages.min(2) {
-            true => format!("use a smaller cta_tile{past_smem}"),
-            false => format!("use at most {fitting} stages{past_smem}"),
+            true => message!("use a smaller {}{}", paths::CTA_TILE, past_smem),
+            false => {
+                let fewer = paths::STAGES
+                    .with(fitting)
+                    .shown(format!("{fitting} stages"));
+                message!("use at most {}{}", fewer, past_smem)
+            }
         };
         let stages = match stages {
             0 => "what threads hand on of".to_owned(),
             1 => "1 stage of".to_owned(),
             stages => format!("{stages} stages of"),
         };
-        let message = format!(
-            "{stages} cta_tile {} need {all} bytes of smem; {} allows {allowed}: {way_out}",
+        let message = message!(
+            "{stages} {} {} need {all} bytes of smem; {} allows {allowed}: {}",
+            paths::CTA_TILE,
             tile.join("x"),
-            plan.arch
+            plan.arch,
+            way_out
         );
         chooser.violate("smem-capacity", message);
     }
@@ -71,9 +77,10 @@ pub(in crate::plan) fn check_arena(
 /// Threads of a CTA, asked for and possible. Whether a CTA can have them.
 pub(in crate::plan) fn check_threads(spec: &Spec, chooser: &mut Chooser<'_>, threads: u32) -> bool {
     if threads > MAX_THREADS_PER_CTA {
-        let message = format!(
+        let message = message!(
             "the tiled mma has {threads} threads; a CTA has at most {MAX_THREADS_PER_CTA}: use \
-             fewer mma.atoms"
+             fewer {}",
+            paths::MMA_ATOMS
         );
         chooser.violate("threads", message);
     }
@@ -82,11 +89,15 @@ pub(in crate::plan) fn check_threads(spec: &Spec, chooser: &mut Chooser<'_>, thr
     {
         let message = match &spec.schedule.mma.atoms {
             Auto::Given(_) => {
-                format!("threads {asked} is not what the tiled mma has: use {threads} or auto")
+                message!(
+                    "{} {asked} is not what the tiled mma has: use {threads} or auto",
+                    paths::THREADS
+                )
             }
-            Auto::Auto => format!(
-                "threads {asked} is not what the {threads} of the atoms side by side are that the \
-                 plan takes first: use auto"
+            Auto::Auto => message!(
+                "{} {asked} is not what the {threads} of the atoms side by side are that the plan \
+                 takes first: use auto",
+                paths::THREADS
             ),
         };
         chooser.violate("threads", message);
@@ -99,8 +110,9 @@ pub(in crate::plan) fn check_cta_threads(spec: &Spec, chooser: &mut Chooser<'_>,
     if let Auto::Given(asked) = spec.schedule.threads
         && asked != threads
     {
-        let message = format!(
-            "threads {asked} is not what the producer and the consumers have: use {threads} or auto"
+        let message = message!(
+            "{} {asked} is not what the producer and the consumers have: use {threads} or auto",
+            paths::THREADS
         );
         chooser.violate("threads", message);
     }
@@ -110,8 +122,11 @@ pub(in crate::plan) fn check_cta_threads(spec: &Spec, chooser: &mut Chooser<'_>,
 pub(in crate::plan) fn check_residency(chooser: &mut Chooser<'_>, plan: &Plan) {
     let (arch, threads) = (plan.arch, plan.cta_threads());
     if !threads.is_multiple_of(WARP) {
-        let message =
-            format!("threads are {threads}, no multiple of a warp's {WARP}: use other mma.atoms");
+        let message = message!(
+            "{} are {threads}, no multiple of a warp's {WARP}: use other {}",
+            paths::THREADS,
+            paths::MMA_ATOMS
+        );
         chooser.violate("threads", message);
     }
     let Some(ctas) = plan.min_ctas_per_sm else {
@@ -142,7 +157,10 @@ pub(in crate::plan) fn check_residency(chooser: &mut Chooser<'_>, plan: &Plan) {
         ),
     ];
     for (most, why) in limits.iter().filter(|(most, _)| *most > 0 && ctas > *most) {
-        let message = format!("min_ctas_per_sm is {ctas}; an SM of {why}: use {most} or less");
+        let message = message!(
+            "{} is {ctas}; an SM of {why}: use {most} or less",
+            paths::MIN_CTAS
+        );
         chooser.violate("residency", message);
     }
 }
@@ -154,20 +172,23 @@ fn available_registers(plan: &Plan) -> i64 {
 
 /// Keys that are written and keep a thread from more registers, or from fewer sums, as the first
 /// of ways out. Where they are not, all that there is was tried.
-fn more_registers(spec: &Spec, then: &str) -> String {
+fn more_registers(spec: &Spec, then: &str) -> Message {
     let is_given = [
-        ("more mma.atoms", spec.schedule.mma.atoms != Auto::Auto),
-        ("other threads", spec.schedule.threads != Auto::Auto),
         (
-            "a smaller min_ctas_per_sm",
+            "more",
+            paths::MMA_ATOMS,
+            spec.schedule.mma.atoms != Auto::Auto,
+        ),
+        ("other", paths::THREADS, spec.schedule.threads != Auto::Auto),
+        (
+            "a smaller",
+            paths::MIN_CTAS,
             spec.schedule.min_ctas_per_sm != Auto::Auto,
         ),
     ];
-    let given = is_given.into_iter().filter(|(_, given)| *given);
-    let all: Vec<String> = given
-        .map(|(way_out, _)| format!("{way_out}{then}"))
-        .collect();
-    all.concat()
+    let given = is_given.into_iter().filter(|(_, _, given)| *given);
+    let all = given.map(|(what, key, _)| message!("{what} {}{then}", key));
+    Message::join(all, "")
 }
 
 /// Accumulators against the register file.
@@ -178,10 +199,11 @@ pub(in crate::plan) fn check_registers(spec: &Spec, chooser: &mut Chooser<'_>, p
     let accumulators = accumulators * i64::from(spec.problem.accumulator.bits()) / 32;
     let available = available_registers(plan);
     if accumulators + OTHER_REGISTERS > available {
-        let message = format!(
+        let message = message!(
             "{accumulators} accumulator registers a thread and {OTHER_REGISTERS} more exceed the \
-             {available} of {threads} threads: use {}a smaller cta_tile",
-            more_registers(spec, " or ")
+             {available} of {threads} threads: use {}a smaller {}",
+            more_registers(spec, " or "),
+            paths::CTA_TILE
         );
         chooser.violate("registers", message);
     }
@@ -233,16 +255,18 @@ pub(in crate::plan) fn check_fragments(
     let told = accumulators + OTHER_REGISTERS > available;
     if !told && needed + OTHER_REGISTERS > available {
         let fewer = match plan.computes.planes() {
-            Some(planes) => format!(", or a smaller modes.{}", planes.mode),
-            None => String::new(),
+            Some(planes) => message!(", or a smaller {}", paths::mode(planes.mode)),
+            None => Message::default(),
         };
-        let message = format!(
-            "{accumulators} accumulator registers a thread, {} of fragments and \
-             {OTHER_REGISTERS} more exceed the {available} of {} threads: use {}wider copies, a \
-             smaller mma.permutation or cta_tile{fewer}",
+        let message = message!(
+            "{accumulators} accumulator registers a thread, {} of fragments and {OTHER_REGISTERS} \
+             more exceed the {available} of {} threads: use {}wider copies, a smaller {} or {}{}",
             fragments.max(passing),
             plan.threads,
-            more_registers(spec, ", ")
+            more_registers(spec, ", "),
+            paths::PERMUTATION,
+            paths::CTA_TILE,
+            fewer
         );
         chooser.violate("registers", message);
     }
@@ -295,12 +319,14 @@ pub(in crate::plan) fn check_flow_registers(chooser: &mut Chooser<'_>, plan: &mu
     if most + OTHERS > available {
         let threads = plan.cta_threads();
         let more = match threads < MAX_THREADS_PER_CTA {
-            true => " or more threads",
-            false => "",
+            true => message!(" or more {}", paths::THREADS),
+            false => Message::default(),
         };
-        let message = format!(
+        let message = message!(
             "a thread holds {most} registers of tiles at once and {OTHERS} more, which exceed the \
-             {available} of {threads} threads on an SM: use a smaller cta_tile{more}"
+             {available} of {threads} threads on an SM: use a smaller {}{}",
+            paths::CTA_TILE,
+            more
         );
         chooser.violate("registers", message);
     }
@@ -403,9 +429,10 @@ pub(in crate::plan) fn check_blocks(chooser: &mut Chooser<'_>, plan: &Plan) {
     let blocks = plan.k_blocks();
     if plan.stages > 1 && !blocks.is_multiple_of(2) {
         let k = plan.extent(SUMMED);
-        let message = format!(
-            "cta_tile k {k} holds {blocks} mma blocks; double-buffered fragments need an even \
-             number: use {}",
+        let message = message!(
+            "{} k {k} holds {blocks} mma blocks; double-buffered fragments need an even number: \
+             use {}",
+            paths::CTA_TILE,
             k * 2
         );
         chooser.violate("k-blocks", message);

@@ -6,7 +6,7 @@
 use tilewright_layout::{ComposedLayout, Layout, Swizzle};
 
 use crate::dtype::DType;
-use crate::error::Result;
+use crate::error::{Result, message};
 use crate::plan::data::arena::Holds;
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::{SmemTile, Step};
@@ -14,6 +14,7 @@ use crate::plan::instructions::choose::Chooser;
 use crate::plan::smem::accesses::SmemAccesses;
 use crate::plan::smem::bank_conflicts::{self, Wavefronts};
 use crate::spec::keys::model::{Auto, Operand};
+use crate::spec::keys::paths;
 
 /// The operand's tile in shared memory, behind what the plan has there, that of each plane behind
 /// another, with the first swizzle or pitch by which the two steps take the fewest wavefronts; and
@@ -97,10 +98,14 @@ pub(in crate::plan) fn refuse_conflicts(
 ) {
     let refused = wavefronts.in_conflict() || !cheapest;
     if matches!(swizzle, Auto::Auto) && refused {
-        let message = format!(
-            "{key}: its accesses to shared memory take {} wavefronts, {} at the fewest: use \
-             another cta_tile, or other threads",
-            wavefronts.taken, wavefronts.least
+        let message = message!(
+            "{}: its accesses to shared memory take {} wavefronts, {} at the fewest: use another \
+             {}, or other {}",
+            paths::named(key),
+            wavefronts.taken,
+            wavefronts.least,
+            paths::CTA_TILE,
+            paths::THREADS
         );
         chooser.violate("bank-conflicts", message);
     }
@@ -115,10 +120,9 @@ fn torn(chooser: &mut Chooser<'_>, operand: &Operand, swizzle: &Auto<Swizzle>, s
             .copy
             .as_ref()
             .map_or(0, |facts| facts.access_bytes);
-        format!(
-            "copy.{}.{} ({}, {bytes} bytes)",
-            name,
-            step.hop.name(),
+        message!(
+            "{} ({}, {bytes} bytes)",
+            paths::copy(name, step.hop.name()),
             step.atom.id
         )
     });
@@ -129,9 +133,11 @@ fn torn(chooser: &mut Chooser<'_>, operand: &Operand, swizzle: &Auto<Swizzle>, s
             "use atoms of one element for one of them, or auto",
         ),
     };
-    let message = format!(
-        "operand {name}: {what} vectors whole in shared memory, which {one} and {other} move: \
-         {way_out}"
+    let message = message!(
+        "{}: {what} vectors whole in shared memory, which {} and {} move: {way_out}",
+        paths::operand(name),
+        one,
+        other
     );
     chooser.violate("swizzle", message);
 }

@@ -8,7 +8,9 @@ use tilewright_formula::{
 };
 
 use super::{Misfit, multiplies};
+use crate::error::{Message, message};
 use crate::plan::supported::limitations::{self, Limit};
+use crate::spec::keys::paths;
 use crate::spec::{ProductModes, TILE_MODES};
 
 /// The modes that a kernel goes along.
@@ -85,7 +87,7 @@ pub(super) fn misfit(formula: &Formula, statement: &Statement, modes: &Along) ->
 
 /// The statement to write in place of one that combines values with what an output of two or more
 /// modes held: it reads that as an operand of its own.
-pub(super) fn in_place(formula: &Formula, form: &Form, misfit: &Misfit) -> Option<String> {
+pub(super) fn in_place(formula: &Formula, form: &Form, misfit: &Misfit) -> Option<Message> {
     let mut statements = formula.statements.iter();
     let statement = statements.find(|one| one.span == misfit.part)?;
     if misfit.limit.code != limitations::COMBINED_MODES.code {
@@ -98,7 +100,7 @@ pub(super) fn in_place(formula: &Formula, form: &Form, misfit: &Misfit) -> Optio
         let gathered = gathered(formula, statement, (&held, value));
         let other = "write each value to a place of its own by `=`, and add up what shares one in \
                      a kernel behind this one";
-        return Some(gathered.unwrap_or_else(|| other.to_owned()));
+        return Some(gathered.unwrap_or_else(|| other.into()));
     }
     let left: Vec<ModeId> = statement.left.iter().filter_map(Index::bare).collect();
     let left = names(formula, &left);
@@ -114,9 +116,9 @@ pub(super) fn in_place(formula: &Formula, form: &Form, misfit: &Misfit) -> Optio
         Combine::Add => format!("{name}[{left}] = {held}[{left}] + ({value})"),
         _ => format!("{name}[{left}] = {fold}({held}[{left}], {value})"),
     };
-    Some(format!(
-        "add an operand {held} of the dtype and layout of {name}, give {name} the key \
-         `over: {held}`, and write `{written}`"
+    Some(message!(
+        "add an operand {held} of the dtype and layout of {name}, give {name} the key `over: \
+         {held}`, and write `{written}`"
     ))
 }
 
@@ -127,7 +129,7 @@ fn folded_alone(
     form: &Form,
     statement: &Statement,
     (value, left): (&str, &str),
-) -> Option<String> {
+) -> Option<Message> {
     let folded = statement.folded.as_slice();
     let (summed, is_in_a_tile) = match form {
         Form::Rows(_) => (&[][..], folded.len() <= TILE_MODES),
@@ -147,11 +149,11 @@ fn folded_alone(
     let (name, fold) = (formula.name(statement.target), fold_of(statement.combine));
     let modes = names(formula, folded);
     Some(match is_in_a_tile {
-        true => format!(
+        true => message!(
             "write `{name}[{left}] = {fold}[{modes}] {value}`, of which a tile has all of {modes}, \
              and combine {name} with what was there in a kernel behind this one"
         ),
-        false => format!(
+        false => message!(
             "store the values by `=`, and combine them with {name} in a kernel behind this one"
         ),
     })
@@ -163,7 +165,7 @@ fn gathered(
     formula: &Formula,
     statement: &Statement,
     (held, value): (&str, &str),
-) -> Option<String> {
+) -> Option<Message> {
     let own = formula.axis_modes(statement.target);
     let tables = |(_, index): &(usize, &Index)| matches!(index, Index::Table { .. });
     let mut tables = statement.left.iter().enumerate().filter(tables);
@@ -207,10 +209,11 @@ fn gathered(
         Combine::Add => format!("{name}[{left}] = {held}[{left}] + ({value})"),
         _ => format!("{name}[{left}] = {fold}({held}[{left}], {value})"),
     };
-    Some(format!(
-        "add an operand {held} of the dtype and layout of {name}, and write `{written}`, with \
-         {} in cta_tile",
-        names(formula, &folded)
+    Some(message!(
+        "add an operand {held} of the dtype and layout of {name}, and write `{written}`, with {} \
+         in {}",
+        names(formula, &folded),
+        paths::CTA_TILE
     ))
 }
 

@@ -5,9 +5,10 @@
 //! so that no byte is shared by two rows or two threads.
 
 use crate::dtype::DType;
-use crate::error::Violation;
+use crate::error::{Violation, message};
 use crate::plan::instructions::choose::Chooser;
 use crate::spec::keys::model::{FormKind, Spec};
+use crate::spec::keys::paths;
 
 /// Element types that no product of matrices is generated of.
 pub const NOT_MULTIPLIED: &[DType] = &[
@@ -38,14 +39,16 @@ pub(in crate::plan) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
                 Some(DType::F32 | DType::TF32) => "f32",
                 _ => "bf16",
             };
-            format!(
-                "operand {name} is {dtype}: products of {dtype} are not generated yet: cast it to \
-                 {to} in a kernel before this one"
+            message!(
+                "{} is {dtype}: products of {dtype} are not generated yet: cast it to {to} in a \
+                 kernel before this one",
+                paths::operand(name)
             )
         } else if dtype.per_byte() > 1 {
-            format!(
-                "operand {name} is {dtype}, two elements to a byte: products do not move such \
-                 operands yet: take bf16 or s8 here, and cast in a kernel of its own"
+            message!(
+                "{} is {dtype}, two elements to a byte: products do not move such operands yet: \
+                 take bf16 or s8 here, and cast in a kernel of its own",
+                paths::operand(name)
             )
         } else {
             continue;

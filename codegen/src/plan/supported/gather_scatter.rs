@@ -7,11 +7,12 @@ use tilewright_formula::affine::ModeId;
 use tilewright_formula::{DType, Expr, ExprKind, Formula, Index, Source, Statement};
 
 use super::{Misfit, is_at_its_own};
-use crate::error::Violation;
+use crate::error::{Violation, message};
 use crate::plan::instructions::choose::Chooser;
 use crate::plan::supported::limitations::{self, Limit};
 use crate::spec::TILE_MODES;
 use crate::spec::keys::model::{Axis, Spec, Stride};
+use crate::spec::keys::paths;
 
 /// What of a place is not generated, and what to do.
 pub(super) fn misfit(
@@ -164,19 +165,20 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
             let others = spec.problem.compute.visited().into_iter();
             let others = Vec::from_iter(others.filter(|mode| !own(mode)));
             let way_out = match others.first() {
-                Some(mode) => format!("let cta_tile have {mode}, which {table} lacks"),
-                None => "make one mode of these in all operands, or gather along one".to_owned(),
+                Some(mode) => message!("let {} have {mode}, which {table} lacks", paths::CTA_TILE),
+                None => "make one mode of these in all operands, or gather along one".into(),
             };
-            let message = format!(
-                "compute: the table {table} has an entry for each element of a tile of ({}); \
-                 kernels take one for each row or column: {way_out}",
-                modes.join(",")
+            let message = message!(
+                "{}: the table {table} has an entry for each element of a tile of ({}); kernels \
+                 take one for each row or column: {}",
+                paths::COMPUTE,
+                modes.join(","),
+                way_out
             );
-            chooser.violations.push(Violation {
-                keys: vec!["compute".to_owned(), "cta_tile".to_owned()],
-                part: Some(part.clone()),
-                ..Violation::new("table-modes", message)
-            });
+            let mut violation = Violation::new("table-modes", message);
+            violation.involve(paths::CTA_TILE.path());
+            let part = Some(part.clone());
+            chooser.violations.push(Violation { part, ..violation });
         }
     };
     for statement in &formula.statements {
@@ -200,12 +202,14 @@ fn check_repeats(spec: &Spec, chooser: &mut Chooser<'_>) {
         let repeats = |axis: &&Axis| axis.stride == Stride::Const(0);
         if let Some(axis) = table.axes.iter().find(repeats) {
             let (name, mode, output) = (&table.name, &axis.mode, &output.name);
-            let message = format!(
-                "compute: the table {name} has one entry for every {mode}, whose stride is 0, so \
-                 that threads store to one row of {output} at once: use a stride of 1 or more"
+            let message = message!(
+                "{}: the table {name} has one entry for every {mode}, whose stride is 0, so that \
+                 threads store to one row of {output} at once: use a stride of 1 or more",
+                paths::COMPUTE
             );
+            let layout = paths::of_operand(name, "layout");
             chooser.violations.push(Violation {
-                keys: vec![format!("operands.{name}.layout")],
+                keys: vec![layout.path().to_owned()],
                 ..Violation::new("table-repeats", message)
             });
         }

@@ -10,10 +10,12 @@ use std::ops::Range;
 use tilewright_formula::Statement;
 use tilewright_formula::form::Form;
 
+use crate::error::message;
 use crate::plan::instructions::choose::Chooser;
 use crate::plan::supported::{atomics, products};
 use crate::spec::TILE_MODES;
 use crate::spec::keys::model::{Operand, Spec};
+use crate::spec::keys::paths;
 
 const CODE: &str = "outer-mode";
 
@@ -31,9 +33,10 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
     });
     let example = example.join(", ");
     if folded.len() > TILE_MODES {
-        let message = format!(
-            "compute: {} modes are folded ({}); a CTA has all of {TILE_MODES} at most: make one \
-             mode of those that lie behind one another in memory, or fold in two kernels",
+        let message = message!(
+            "{}: {} modes are folded ({}); a CTA has all of {TILE_MODES} at most: make one mode of \
+             those that lie behind one another in memory, or fold in two kernels",
+            paths::COMPUTE,
             folded.len(),
             folded.join(", ")
         );
@@ -42,10 +45,11 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
     }
     if tile.len() != TILE_MODES {
         let modes = spec.problem.compute.visited();
-        let message = format!(
-            "cta_tile has extents along {} of {} modes ({}); a tile of rows cuts {TILE_MODES}, and \
-             a CTA has one coordinate along each of the others: {}name {TILE_MODES} modes, such \
-             as {{ {example} }}",
+        let message = message!(
+            "{} has extents along {} of {} modes ({}); a tile of rows cuts {TILE_MODES}, and a CTA \
+             has one coordinate along each of the others: {}name {TILE_MODES} modes, such as {{ \
+             {example} }}",
+            paths::CTA_TILE,
             tile.len(),
             modes.len(),
             tile.join(", "),
@@ -62,9 +66,10 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
         .iter()
         .filter(|mode| !tile.iter().any(|cut| cut == **mode))
     {
-        let message = format!(
-            "cta_tile has no extent along {mode}, which is folded, so that a CTA has all of it: \
-             use {{ {example} }}"
+        let message = message!(
+            "{} has no extent along {mode}, which is folded, so that a CTA has all of it: use {{ \
+             {example} }}",
+            paths::CTA_TILE
         );
         chooser.violate("tile-modes", message);
     }
@@ -90,9 +95,10 @@ pub(super) fn check_outputs(spec: &Spec, chooser: &mut Chooser<'_>) {
         let lacks = |mode: &&&str| !own.contains(*mode);
         for mode in modes.iter().filter(lacks) {
             let name = &output.name;
-            let message = format!(
-                "compute: {name} has no mode {mode}, which is not folded, so that CTAs of every \
-                 {mode} would write all of it: compute {name} in a kernel of its own"
+            let message = message!(
+                "{}: {name} has no mode {mode}, which is not folded, so that CTAs of every {mode} \
+                 would write all of it: compute {name} in a kernel of its own",
+                paths::COMPUTE
             );
             chooser.violate_formula(CODE, message, written(spec, name));
         }

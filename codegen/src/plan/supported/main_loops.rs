@@ -3,6 +3,9 @@
 //! A key that a way does not read is refused, so that a spec never says what its kernel is not and
 //! a tuning space never has one kernel twice. Keys without a row are read by every way.
 
+use crate::error::{Message, message};
+use crate::spec::Phrase;
+use crate::spec::keys::paths;
 use std::collections::BTreeSet;
 
 use crate::plan::data::model::Plan;
@@ -50,7 +53,7 @@ struct Row {
     /// What the key is for.
     purpose: &'static str,
     /// How to have it read.
-    way_out: &'static str,
+    way_out: Phrase,
 }
 
 const ROWWISE: &[MainLoop] = &[MainLoop::Mapped, MainLoop::Folded];
@@ -67,15 +70,18 @@ const PAST_SMEM: &[MainLoop] = &[
 ];
 
 const ROLES: &str = "warp-specialized kernels";
-const TAKE_ROLES: &str = "use arch sm_90a and pipeline.schedule cooperative";
+const TAKE_ROLES: Phrase = Phrase::new(
+    "use {} and {} cooperative",
+    &["arch sm_90a", "pipeline.schedule"],
+);
 const WARPS_ALIKE: &str = "kernels whose warps are all alike";
-const TAKE_ALIKE: &str = "use pipeline.schedule multistage";
+const TAKE_ALIKE: Phrase = Phrase::new("use {} multistage", &["pipeline.schedule"]);
 const ELEMENTS: &str = "kernels that load element by element";
 const STORED_BOXES: &str = "results that leave through shared memory, as those of warp-specialized \
                             kernels do";
 
-const fn row(key: &'static str, unread: &'static [MainLoop], why: [&'static str; 2]) -> Row {
-    let [purpose, way_out] = why;
+const fn row(key: &'static str, unread: &'static [MainLoop], why: (&'static str, Phrase)) -> Row {
+    let (purpose, way_out) = why;
     Row {
         key,
         unread,
@@ -114,77 +120,88 @@ impl Row {
 }
 
 static ROWS: &[Row] = &[
-    row("cluster", ALIKE, [ROLES, TAKE_ROLES]),
-    row("scheduler.kind", SYNCHRONOUS, [ROLES, TAKE_ROLES]).but(&["single"]),
-    row("scheduler.kind", MULTISTAGE, [ROLES, TAKE_ROLES]).but(&["single", "stream_k"]),
-    row("scheduler.ctas", SYNCHRONOUS, [ROLES, TAKE_ROLES]),
+    row("cluster", ALIKE, (ROLES, TAKE_ROLES)),
+    row("scheduler.kind", SYNCHRONOUS, (ROLES, TAKE_ROLES)).but(&["single"]),
+    row("scheduler.kind", MULTISTAGE, (ROLES, TAKE_ROLES)).but(&["single", "stream_k"]),
+    row("scheduler.ctas", SYNCHRONOUS, (ROLES, TAKE_ROLES)),
     row(
         "scheduler.ctas",
         MULTISTAGE,
-        [
+        (
             "grids whose CTAs make several tiles",
-            "use scheduler.kind stream_k",
-        ],
+            Phrase::new("use {} stream_k", &["scheduler.kind"]),
+        ),
     )
     .unless("scheduler.kind", "stream_k"),
-    row("scheduler.launch", ALIKE, [ROLES, TAKE_ROLES]).but(&["plain"]),
-    row("pipeline.in_flight", ALIKE, [ROLES, TAKE_ROLES]),
-    row("pipeline.producer_registers", ALIKE, [ROLES, TAKE_ROLES]),
+    row("scheduler.launch", ALIKE, (ROLES, TAKE_ROLES)).but(&["plain"]),
+    row("pipeline.in_flight", ALIKE, (ROLES, TAKE_ROLES)),
+    row("pipeline.producer_registers", ALIKE, (ROLES, TAKE_ROLES)),
     row(
         "scheduler.ctas",
         SPECIALIZED,
-        ["persistent grids", "use scheduler.kind persistent"],
+        (
+            "persistent grids",
+            Phrase::new("use {} persistent", &["scheduler.kind"]),
+        ),
     )
     .when("scheduler.kind", "single"),
     row(
         "min_ctas_per_sm",
         SPECIALIZED,
-        [
+        (
             "kernels whose warps are all alike, a warp-specialized one has the registers of an SM \
              to itself",
-            "use 1",
-        ],
+            Phrase::new("use 1", &[]),
+        ),
     )
     .but(&["1"]),
-    row("mma.permutation", SPECIALIZED, [WARPS_ALIKE, TAKE_ALIKE]),
-    row("copy.{a}.s2r", SPECIALIZED, [WARPS_ALIKE, TAKE_ALIKE]),
-    row("copy.{b}.s2r", SPECIALIZED, [WARPS_ALIKE, TAKE_ALIKE]),
-    row("copy.{a}.g2r", SPECIALIZED, [ELEMENTS, TAKE_ALIKE]),
-    row("copy.{b}.g2r", SPECIALIZED, [ELEMENTS, TAKE_ALIKE]),
+    row("mma.permutation", SPECIALIZED, (WARPS_ALIKE, TAKE_ALIKE)),
+    row("copy.{a}.s2r", SPECIALIZED, (WARPS_ALIKE, TAKE_ALIKE)),
+    row("copy.{b}.s2r", SPECIALIZED, (WARPS_ALIKE, TAKE_ALIKE)),
+    row("copy.{a}.g2r", SPECIALIZED, (ELEMENTS, TAKE_ALIKE)),
+    row("copy.{b}.g2r", SPECIALIZED, (ELEMENTS, TAKE_ALIKE)),
     row(
         "copy.{a}.g2r",
         MULTISTAGE,
-        [ELEMENTS, "take copy.{b}.g2s away"],
+        (ELEMENTS, Phrase::new("take {} away", &["copy.{b}.g2s"])),
     ),
     row(
         "copy.{b}.g2r",
         MULTISTAGE,
-        [ELEMENTS, "take copy.{a}.g2s away"],
+        (ELEMENTS, Phrase::new("take {} away", &["copy.{a}.g2s"])),
     ),
     row(
         "copy.{d}.r2s",
         PAST_SMEM,
-        [STORED_BOXES, "use copy.{d}.r2g"],
+        (STORED_BOXES, Phrase::new("use {}", &["copy.{d}.r2g"])),
     ),
     row(
         "copy.{d}.s2g",
         PAST_SMEM,
-        [STORED_BOXES, "use copy.{d}.r2g"],
+        (STORED_BOXES, Phrase::new("use {}", &["copy.{d}.r2g"])),
     ),
-    row("swizzle.{d}", PAST_SMEM, [STORED_BOXES, "use none"]).but(&["none"]),
+    row(
+        "swizzle.{d}",
+        PAST_SMEM,
+        (STORED_BOXES, Phrase::new("use none", &[])),
+    )
+    .but(&["none"]),
     row(
         "scheduler.passes",
         UNFOLDED,
-        ["kernels that fold along a mode", "use one"],
+        (
+            "kernels that fold along a mode",
+            Phrase::new("use one", &[]),
+        ),
     )
     .but(&["one"]),
     row(
         "pipeline.stages",
         ROWWISE,
-        [
+        (
             "products of matrices, other kernels have one tile in flight",
-            "use auto",
-        ],
+            Phrase::new("use auto", &[]),
+        ),
     ),
 ];
 
@@ -208,23 +225,24 @@ pub(in crate::plan) fn check(spec: &Spec, chooser: &mut Chooser<'_>, way: MainLo
     );
     for (key, value) in &said {
         if hop_of(key).is_some_and(|(_, hop)| hop == Hop::G2rLast.name()) && !several {
-            let message = format!(
-                "{key} is for the last of several passes over rows: use scheduler.passes many, or \
-                 leave it out"
+            let message = message!(
+                "{} is for the last of several passes over rows: use {} many, or leave it out",
+                paths::named(key),
+                paths::PASSES
             );
             chooser.violate("schedule", message);
         }
         let rows = ROWS
             .iter()
-            .filter(|row| chooser.keys.filled(row.key) == *key);
+            .filter(|row| chooser.names.filled(row.key) == *key);
         let refusing = rows.filter(|row| row.refuses(way, &said, value));
         for row in refusing.collect::<Vec<_>>() {
-            let message = format!(
-                "{key} is for {}: {}, or leave it out",
+            let message = message!(
+                "{} is for {}: {}, or leave it out",
+                paths::named(key),
                 row.purpose,
                 way_out(chooser, row.way_out)
             );
-            let message = chooser.keys.filled(&message);
             chooser.violate("schedule", message);
         }
     }
@@ -232,10 +250,10 @@ pub(in crate::plan) fn check(spec: &Spec, chooser: &mut Chooser<'_>, way: MainLo
 }
 
 /// A way out, where the architecture is one of those that it asks for.
-fn way_out(chooser: &Chooser<'_>, otherwise: &'static str) -> &'static str {
+fn way_out(chooser: &Chooser<'_>, otherwise: Phrase) -> Message {
     match otherwise == TAKE_ROLES && chooser.multiplies_smem(chooser.arch) {
-        true => "use pipeline.schedule cooperative",
-        false => otherwise,
+        true => message!("use {} cooperative", paths::SCHEDULE),
+        false => chooser.names.said(otherwise),
     }
 }
 
@@ -262,8 +280,9 @@ pub(in crate::plan) fn check_hops(spec: &Spec, chooser: &mut Chooser<'_>, plan: 
         let made: BTreeSet<&str> = steps.chain(boxes).collect();
         if !made.contains(hop) {
             let made = Vec::from_iter(made).join(", ");
-            let message = format!(
-                "{key} is no hop of this kernel, which moves {name} by {made}: leave it out"
+            let message = message!(
+                "{} is no hop of this kernel, which moves {name} by {made}: leave it out",
+                paths::named(&key)
             );
             chooser.violate("schedule", message);
         }
@@ -279,8 +298,10 @@ pub(in crate::plan) fn check_swizzles(spec: &Spec, chooser: &mut Chooser<'_>, pl
         // Another row speaks of the output.
         let of_output = name == plan.named(Role::Output);
         if value != "none" && !of_output && plan.smem_tile(name).is_none() {
-            let message = format!(
-                "{key} is for copies through shared memory: name copy.{name}.g2s, or leave it out"
+            let message = message!(
+                "{} is for copies through shared memory: name {}, or leave it out",
+                paths::named(&key),
+                paths::copy(name, "g2s")
             );
             chooser.violate("schedule", message);
         }
@@ -302,14 +323,17 @@ fn beside(spec: &Spec, chooser: &mut Chooser<'_>, way: MainLoop, said: &[(String
         for (key, value) in said {
             let swizzled = *key == format!("swizzle.{name}") && value != "none";
             let message = if of_slots(key) && way != MainLoop::Specialized {
-                format!(
-                    "{key} is for what boxes bring to the epilogue of {ROLES}: {}, or leave it out",
+                message!(
+                    "{} is for what boxes bring to the epilogue of {ROLES}: {}, or leave it out",
+                    paths::named(key),
                     way_out(chooser, TAKE_ROLES)
                 )
             } else if swizzled && !(asked && way == MainLoop::Specialized) {
-                format!(
-                    "{key} is for what boxes bring to the epilogue of {ROLES}: name \
-                     copy.{name}.g2s, or leave it out"
+                message!(
+                    "{} is for what boxes bring to the epilogue of {ROLES}: name {}, or leave it \
+                     out",
+                    paths::named(key),
+                    paths::copy(name, "g2s")
                 )
             } else {
                 continue;

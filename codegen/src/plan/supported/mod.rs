@@ -21,10 +21,11 @@ use tilewright_formula::formula::ModeSet;
 use tilewright_formula::functions::Op;
 use tilewright_formula::{Axis, Expr, ExprKind, Extent, Formula, Index, Role, Source, Statement};
 
+use crate::error::{Message, Violation, message};
 use crate::plan::supported::atomics::Along;
 use crate::plan::supported::limitations::Limit;
+use crate::spec::keys::paths;
 
-use crate::error::Violation;
 use crate::plan::instructions::choose::Chooser;
 use crate::spec::keys::model::{Computes, Operand, Spec};
 use crate::spec::{ProductModes, TILE_MODES, default_formula};
@@ -96,8 +97,9 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
             true => "the mode of blocks of columns, of which a tile has one",
             false => "along which there is a product for each coordinate",
         };
-        let message = format!(
-            "cta_tile has an extent along {mode}, {what}: use {{ {} }}{}",
+        let message = message!(
+            "{} has an extent along {mode}, {what}: use {{ {} }}{}",
+            paths::CTA_TILE,
             Vec::from_iter(example).join(", "),
             batch_first(spec, mode).unwrap_or_default()
         );
@@ -110,9 +112,11 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
     missing.retain(|mode| !computes.modes.contains(mode));
     if !missing.is_empty() {
         let names = missing.join(", ");
-        let message = format!(
-            "cta_tile has no extent along {names}: tiles that are whole along a mode are not \
-             generated: add {names} to cta_tile"
+        let message = message!(
+            "{} has no extent along {names}: tiles that are whole along a mode are not generated: \
+             add {names} to {}",
+            paths::CTA_TILE,
+            paths::CTA_TILE
         );
         chooser.violate("whole-mode", message);
     }
@@ -164,11 +168,12 @@ fn refuse(
     for misfit in misfits {
         let (form, limit) = (computes.kind().facts().name, misfit.limit);
         let spelled = atomics::in_place(&computes.formula, &computes.form, &misfit);
-        let spelled = spelled.or_else(|| products::of_each(computes, &misfit));
-        let message = format!(
-            "compute: {}, which kernels of the form {form} do not do yet: {}{}",
+        let spelled = spelled.or_else(|| products::of_each(computes, &misfit).map(Message::from));
+        let message = message!(
+            "{}: {}, which kernels of the form {form} do not do yet: {}{}",
+            paths::COMPUTE,
             misfit.what,
-            spelled.as_deref().unwrap_or(limit.way_out),
+            spelled.unwrap_or_else(|| limit.way_out.into()),
             std::mem::take(&mut nearest)
         );
         chooser.violate_formula(limit.code, message, misfit.part);
@@ -329,10 +334,11 @@ fn extents(computes: &Computes) -> Vec<Violation> {
                 if points <= MAX_CONSTANT {
                     continue;
                 }
-                let message = format!(
-                    "modes.{name} is {extent}: constant extents are {points} together, and kernels \
-                     are proved on problems of up to {MAX_CONSTANT}: take {name} out of `modes`, \
-                     so that a launch says its extent"
+                let message = message!(
+                    "{} is {extent}: constant extents are {points} together, and kernels are \
+                     proved on problems of up to {MAX_CONSTANT}: take {name} out of `modes`, so \
+                     that a launch says its extent",
+                    paths::mode(name)
                 );
                 (&limitations::CONSTANT_EXTENTS, message)
             }
@@ -341,24 +347,23 @@ fn extents(computes: &Computes) -> Vec<Violation> {
             }
             Extent::Constant(_) if constant.contains(&number) => continue,
             Extent::Constant(extent) => {
-                let message = format!(
-                    "modes.{name} is {extent}: products with constant extents are not generated \
-                     yet: take {name} out of `modes`, so that a launch says its extent"
+                let message = message!(
+                    "{} is {extent}: products with constant extents are not generated yet: take \
+                     {name} out of `modes`, so that a launch says its extent",
+                    paths::mode(name)
                 );
                 (&limitations::PRODUCT_EXTENT, message)
             }
             Extent::Ragged { .. } => {
-                let message = format!(
-                    "modes.{name} is ragged: kernels over groups are not generated yet: launch a \
-                     kernel for each group"
+                let message = message!(
+                    "{} is ragged: kernels over groups are not generated yet: launch a kernel for \
+                     each group",
+                    paths::mode(name)
                 );
                 (&limitations::GROUPS, message)
             }
         };
-        violations.push(Violation {
-            keys: vec![format!("modes.{name}")],
-            ..Violation::new(limit.code, message)
-        });
+        violations.push(Violation::new(limit.code, message));
     }
     violations
 }

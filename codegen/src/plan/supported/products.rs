@@ -8,10 +8,11 @@ use tilewright_formula::syntax::Combine;
 use tilewright_formula::{Expr, ExprKind, Extent, Formula, Source, Statement};
 
 use super::{Misfit, elementwise, fold, multiplies};
-use crate::error::Violation;
+use crate::error::{Violation, message};
 use crate::plan::supported::atomics::{self, Along};
 use crate::plan::supported::limitations::{self, Limit};
 use crate::spec::keys::model::Computes;
+use crate::spec::keys::paths;
 use crate::spec::{LEAST_BLOCK, Planes, ProductModes};
 
 /// Most products side by side: as many as one mma that reads shared memory has columns for.
@@ -28,14 +29,11 @@ pub(super) fn exchanged(formula: &Formula, found: &Contraction) -> Option<Violat
     let parts = found.parts.as_ref().map(|parts| &parts.sum.modes);
     let mode = found.rows.iter().find(is_beside);
     let mode = mode.or_else(|| parts?.first()).and_then(name)?;
-    let message = format!(
-        "mma.operands ba makes rows of the columns, and {mode} is told apart beside columns alone: \
-         use ab"
+    let message = message!(
+        "{} ba makes rows of the columns, and {mode} is told apart beside columns alone: use ab",
+        paths::MMA_OPERANDS
     );
-    Some(Violation {
-        keys: vec!["mma.operands".to_owned()],
-        ..Violation::new("mma-operands", message)
-    })
+    Some(Violation::new("mma-operands", message))
 }
 
 /// Why the modes of constant extent beside the rows and columns of a product do not tell products
@@ -68,18 +66,19 @@ pub(super) fn side_by_side(formula: &Formula, found: &Contraction) -> Option<Vio
     };
     let is_of = |modes: &[ModeId]| modes.iter().filter_map(constant).any(|one| one.0 == mode);
     let (limit, what) = if let Some((mode, _)) = all.iter().find(|(_, count)| *count == 1) {
-        let what = format!(
+        let what = message!(
             "is 1 and tells no products apart: take {mode} out of `modes` and of the formula"
         );
         (&limitations::PLANE_ONE, what)
     } else if let Some((other, _)) = all.get(1) {
-        let what = format!(
-            "and modes.{other} both tell products apart, and one mode may: make one of them, as \
-             the operands lie in memory"
+        let what = message!(
+            "and {} both tell products apart, and one mode may: make one of them, as the operands \
+             lie in memory",
+            paths::mode(other)
         );
         (&limitations::PLANE_MODES, what)
     } else if is_of(&both) {
-        let what = format!(
+        let what = message!(
             "is {count}, and both factors have it: products side by side have one left factor: let \
              only the right one have {mode}, or launch a kernel for each"
         );
@@ -88,14 +87,14 @@ pub(super) fn side_by_side(formula: &Formula, found: &Contraction) -> Option<Vio
         let (first, second) = (named(rows)?, named(columns)?);
         let output = Source::Operand(*found.outputs.first()?);
         let way_out = of_left(formula, output, [mode, first, second]);
-        let what = format!(
+        let what = message!(
             "is {count} and tells products apart whose left factor has it, for {first} comes first \
              in {}: {way_out}",
             formula.name(output)
         );
         (&limitations::PLANE_LEFT, what)
     } else if count > MOST_PLANES {
-        let what = format!(
+        let what = message!(
             "is {count}: at most {MOST_PLANES} products are computed side by side: use \
              {MOST_PLANES} at most, and a kernel for each part"
         );
@@ -104,10 +103,8 @@ pub(super) fn side_by_side(formula: &Formula, found: &Contraction) -> Option<Vio
         return None;
     };
     let (mode, _) = all.iter().find(|(_, count)| *count == 1).unwrap_or(&all[0]);
-    Some(Violation {
-        keys: vec![format!("modes.{mode}")],
-        ..Violation::new(limit.code, format!("modes.{mode} {what}"))
-    })
+    let message = message!("{} {}", paths::mode(mode), what);
+    Some(Violation::new(limit.code, message))
 }
 
 /// What to do where a constant mode of the left factor tells products apart, whose results have it

@@ -6,7 +6,7 @@
 //! sums of integers. Sums of others come together in a fixed order (`deterministic_sums`).
 
 use crate::arch::{REGISTER_BITS, WARP};
-use crate::error::Result;
+use crate::error::{Result, message};
 use crate::plan::copies::partition;
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::{Hop, Step};
@@ -14,6 +14,7 @@ use crate::plan::data::values::Flow;
 use crate::plan::instructions::arithmetic::{combine, computed};
 use crate::plan::instructions::choose::Chooser;
 use crate::plan::values::deterministic_sums;
+use crate::spec::keys::paths;
 
 /// Decides how a node that is combined with an output is folded, which that step moves.
 pub(in crate::plan) fn plan(
@@ -43,10 +44,12 @@ pub(in crate::plan) fn plan(
     let ctas = i64::from(plan.work.shared_by.max(1));
     combining.in_order = deterministic_sums::plan(chooser, step, has, outer, [threads, ctas])?;
     if combining.in_order.is_none() {
-        let message = format!(
-            "compute: warps share the elements of {} that `+=` adds values to in no order of \
-             theirs: use as many threads as a power of two",
-            combining.operand
+        let message = message!(
+            "{}: warps share the elements of {} that `+=` adds values to in no order of theirs: \
+             use as many {} as a power of two",
+            paths::COMPUTE,
+            combining.operand,
+            paths::THREADS
         );
         chooser.violate("sum-order", message);
     }

@@ -8,13 +8,14 @@ use std::collections::BTreeSet;
 
 use tilewright_formula::{ExprKind, Formula, Index, Source};
 
-use crate::error::Result;
+use crate::error::{Result, message};
 use crate::plan::copies::partition;
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::{Hop, Step};
 use crate::plan::data::values::{Does, Node, Pass};
 use crate::plan::instructions::choose::Chooser;
 use crate::spec::keys::model::{Auto, Operand, Spec, Stride};
+use crate::spec::keys::paths;
 
 /// Refuses outputs that may not take the place that the spec says. Of a plan that is refused for
 /// other reasons nobody knows who reads and stores what.
@@ -29,9 +30,10 @@ pub(in crate::plan) fn check(spec: &Spec, chooser: &mut Chooser<'_>, plan: &Plan
             .iter()
             .any(|load| matches!(load, Some(Auto::Given(_))))
         {
-            let message = format!(
-                "copy.{name}: {} may be stored where {name} is, which a load that is named need \
-                 not heed: choose auto",
+            let message = message!(
+                "{}: {} may be stored where {name} is, which a load that is named need not heed: \
+                 choose auto",
+                paths::way(name),
                 operand.name
             );
             chooser.violate("over", message);
@@ -45,11 +47,11 @@ pub(in crate::plan) fn check(spec: &Spec, chooser: &mut Chooser<'_>, plan: &Plan
             },
         };
         if let Some(misfit) = misfit {
-            let message = format!(
-                "operand {} lies over {name}, which {misfit}{} leave out operands.{}.over",
-                operand.name,
+            let message = message!(
+                "{} lies over {name}, which {misfit}{} leave out {}",
+                paths::operand(&operand.name),
                 if misfit.contains(": ") { ", or" } else { ":" },
-                operand.name
+                paths::of_operand(&operand.name, "over")
             );
             chooser.violate("over", message);
         }

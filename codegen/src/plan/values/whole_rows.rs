@@ -1,10 +1,12 @@
 //! What folds demand of the tile: how two values become one, and that it has all that is folded.
 
+use crate::error::message;
 use crate::plan::data::assumptions::Assumption;
 use crate::plan::data::folds::FoldPlan;
 use crate::plan::data::model::Plan;
 use crate::plan::instructions::arithmetic::{self, computed};
 use crate::plan::instructions::choose::Chooser;
+use crate::spec::keys::paths;
 
 /// Chooses the code that combines two values of a fold, which go from thread to thread.
 pub(in crate::plan) fn combined(chooser: &mut Chooser<'_>, fold: &mut FoldPlan) {
@@ -12,8 +14,9 @@ pub(in crate::plan) fn combined(chooser: &mut Chooser<'_>, fold: &mut FoldPlan) 
     let packing = computed(dtype);
     fold.how.code = arithmetic::combine(chooser, fold.how.op(), packing);
     if packing.ty.bits() != 32 {
-        let message = format!(
-            "compute: {} of {dtype} goes from thread to thread in 32 bits: compute it in f32",
+        let message = message!(
+            "{}: {} of {dtype} goes from thread to thread in 32 bits: compute it in f32",
+            paths::COMPUTE,
             fold.how.fold.name()
         );
         chooser.violate("fold-type", message);
@@ -41,9 +44,10 @@ pub(in crate::plan) fn held(
     if let Some(extent) = extent
         && extent > most
     {
-        let message = format!(
-            "cta_tile holds {most} of {mode}, which {why} and {extent} in every launch: use {} or \
-             more along {mode}, or {otherwise}",
+        let message = message!(
+            "{} holds {most} of {mode}, which {why} and {extent} in every launch: use {} or more \
+             along {mode}, or {otherwise}",
+            paths::CTA_TILE,
             extent.unsigned_abs().next_power_of_two()
         );
         chooser.violate("whole-mode", message);

@@ -6,6 +6,7 @@
 //! - `read`, `values`, `swizzle`: reading maps and values
 //! - `valued`: what the type of a field says about it
 //! - `model`: the table, and the model that the rest of the compiler reads
+//! - `paths`, `phrases`: the keys that refusals name, and texts with such keys
 //! - `strides`, `operands`, `names`, `slips`, `signature`, `compute`: keys with rules of their own
 //! - `build`: the tree to the model
 //! - `print`: the model to text
@@ -18,6 +19,8 @@ pub(super) mod values;
 pub(super) mod swizzle;
 pub(super) mod valued;
 pub mod model;
+pub(crate) mod paths;
+pub(super) mod phrases;
 pub(super) mod strides;
 mod operands;
 pub(super) mod names;

@@ -4,114 +4,15 @@
 //! file and the place of each: the value that the point tries where the key is tuned, else the
 //! value that is written, else what the point is of.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::error::{Error, Problem, Related, Span, Violation, Written};
 use crate::spec::SpecFile;
-use crate::spec::kernel::forms::Role;
-use crate::spec::kernel::shape::{OperandShape, Shape};
-use crate::spec::keys::model::{Operand, Point, Spec, paths};
+use crate::spec::keys::model::Point;
 use crate::spec::yaml::embedded::Embedded;
 use crate::spec::yaml::node::{Entry, Node, Value};
 use crate::spec::yaml::problems::Problems;
 use crate::spec::yaml::tree;
-
-/// Keys that are words of the language as well: a message does not speak of the key when it has
-/// the word.
-const PROSE: &[&str] = &[
-    "kernel",
-    "name",
-    "mma",
-    "copy",
-    "swizzle",
-    "tune",
-    "accumulator",
-];
-
-/// The keys that a spec has, by the names of its own operands.
-#[derive(Debug)]
-pub(crate) struct Keys {
-    /// Every path and every map of the table of keys, but for [`PROSE`].
-    known: BTreeSet<String>,
-    /// What stands for the operand of a role in a text: `{a}`.
-    names: Vec<(&'static str, String)>,
-}
-
-/// What stands for operands in texts that are written before a spec is known.
-const STAND_INS: [(&str, Role); 4] = [
-    ("{a}", Role::A),
-    ("{b}", Role::B),
-    ("{s}", Role::Source),
-    ("{d}", Role::Output),
-];
-
-impl Keys {
-    /// The keys of a spec.
-    pub fn of(spec: &Spec) -> Keys {
-        let mut known = BTreeSet::new();
-        for (path, _) in paths(&shape(spec)) {
-            let dots = path.match_indices('.').map(|(at, _)| at);
-            known.extend(dots.chain([path.len()]).map(|end| path[..end].to_string()));
-        }
-        known.retain(|key| !PROSE.contains(&key.as_str()));
-        let name = |(stand_in, role)| Some((stand_in, spec.problem.operand_as(role)?.name.clone()));
-        Keys {
-            known,
-            names: STAND_INS.into_iter().filter_map(name).collect(),
-        }
-    }
-
-    /// The text with the names of operands in the places of what stands for them: `copy.{a}.g2s`.
-    pub fn filled(&self, text: &str) -> String {
-        let fill = |text: String, (stand_in, name): &(&str, String)| text.replace(stand_in, name);
-        self.names.iter().fold(text.to_owned(), fill)
-    }
-
-    /// The keys that a message names, in the order it does: dotted paths and maps of the table of
-    /// keys, and `operand a`. A number of threads is not the key.
-    pub fn named(&self, message: &str) -> Vec<String> {
-        let word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
-        let mut named: Vec<String> = Vec::new();
-        let mut before = "";
-        for piece in message.split(|c: char| !word(c)) {
-            let piece = piece.trim_matches('.');
-            let operand = (before == "operand").then(|| format!("operands.{piece}"));
-            let key = operand.unwrap_or_else(|| piece.to_owned());
-            let counted = key == "threads" && before.parse::<u32>().is_ok();
-            if self.known.contains(key.as_str()) && !counted && !named.contains(&key) {
-                named.push(key);
-            }
-            before = piece;
-        }
-        named
-    }
-}
-
-/// What the keys of a spec follow from.
-fn shape(spec: &Spec) -> Shape {
-    let operand = |operand: &Operand| OperandShape {
-        name: operand.name.clone(),
-        role: operand.role,
-        modes: (operand.formula_axes().into_iter())
-            .map(|axis| axis.mode.clone())
-            .collect(),
-        tables: operand.axes.iter().map(|axis| axis.table.clone()).collect(),
-        transposed: false,
-        apart: Vec::new(),
-    };
-    Shape {
-        kernel: spec.problem.kernel.clone(),
-        form: spec.problem.form(),
-        operands: spec.problem.operands.iter().map(operand).collect(),
-        tile: spec.problem.modes().to_vec(),
-        is_written: !spec.problem.compute.is_default,
-        is_plain: spec.problem.compute.is_plain,
-        accumulator: None,
-        is_exchanged: false,
-        formula: None,
-    }
-}
 
 impl SpecFile {
     /// The error with its places in this file, where it is the refusal of one of its points.
@@ -262,41 +163,4 @@ fn tuned(tree: &Node, number: usize) -> Vec<(&str, &Node)> {
         rest /= count;
     }
     out
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-
-    const RENAMED: &str = r#"kernel: linear
-name: t
-arch: sm_80
-operands:
-  x: { dtype: bf16, layout: "(row,c):(ldx,1)" }
-  w: { dtype: bf16, layout: "(out,c):(ldw,1)" }
-  y: { dtype: bf16, layout: "(row,out):(ldy,1)" }
-compute: y[row,out] = sum[c] w[out,c] * x[row,c]
-cta_tile: { row: 128, out: 128, c: 64 }
-"#;
-
-    #[test]
-    fn messages_name_keys_and_operands() {
-        let file = crate::spec::parse("-", RENAMED).unwrap();
-        let keys = Keys::of(&file.spec);
-        let message = "operand x: cta_tile k 24 of copy.w.g2s is no kernel: use pipeline.stages.";
-        let named = ["operands.x", "cta_tile", "copy.w.g2s", "pipeline.stages"];
-        assert_eq!(keys.named(message), named);
-        assert!(keys.named("operand a: copy.a.g2s, swizzle.d").is_empty());
-        assert!(keys.named("no mma or copy of (128,1) swizzle").is_empty());
-        assert!(
-            keys.named("5 accumulator registers of 64 threads")
-                .is_empty()
-        );
-        assert_eq!(keys.named("threads 64 is"), ["threads"]);
-        assert_eq!(
-            keys.filled("copy.{a}.* and swizzle.{d}"),
-            "copy.x.* and swizzle.y"
-        );
-    }
 }

@@ -12,7 +12,7 @@ use std::fmt;
 
 use tilewright_layout::Swizzle;
 
-use crate::error::Result;
+use crate::error::{Result, message};
 use crate::plan::copies::tiled_copy::assumed;
 use crate::plan::copies::vector_width::{self, WIDEST_BYTES};
 use crate::plan::data::model::Plan;
@@ -25,6 +25,7 @@ use crate::plan::smem::arena;
 use crate::plan::smem::bank_conflicts::Wavefronts;
 use crate::plan::smem::swizzle_search::{Filled, Lies, place_smem, refuse_conflicts};
 use crate::spec::keys::model::{Auto, CopyPath, Operand, Spec};
+use crate::spec::keys::paths;
 use steps::{alone, fill, load};
 
 /// Bytes of a row that neighbouring threads load of what is turned: lanes of a warp write vectors
@@ -138,9 +139,10 @@ pub(super) fn plan(
     };
     if asked.path.g2s.is_some() && asked.path.g2r.is_some() {
         let name = &operand.name;
-        let message = format!(
-            "copy.{name}.g2r loads into registers, copy.{name}.g2s into shared memory: leave one \
-             of them out"
+        let message = message!(
+            "{} loads into registers, {} into shared memory: leave one of them out",
+            paths::copy(name, "g2r"),
+            paths::copy(name, "g2s")
         );
         chooser.violate("schedule", message);
         return Ok(None);

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use super::{Asked, Staging, Through};
 use crate::atoms::model::{Atom, Space};
 use crate::element::{Element, Packing};
-use crate::error::Result;
+use crate::error::{Result, message};
 use crate::plan::copies::tiled_copy::{Sharing, check_strides, fitting, vector_copy};
 use crate::plan::copies::vector_width::axes_of;
 use crate::plan::data::moves::{Hop, Step};
 use crate::plan::instructions::arithmetic::repacked;
 use crate::plan::instructions::choose::{Chooser, Wanted};
 use crate::spec::keys::model::Auto;
+use crate::spec::keys::paths;
 
 /// What takes the elements of loaded vectors apart; nothing where they come so.
 pub(super) fn alone(
@@ -94,8 +95,9 @@ pub(super) fn load(
     };
     let vector = asked.shares.vector;
     if vector % moved != 0 {
-        let message = format!(
-            "{what}: {} moves {moved} elements, a thread has {vector} side by side: choose auto",
+        let message = message!(
+            "{}: {} moves {moved} elements, a thread has {vector} side by side: choose auto",
+            paths::named(what),
             atom.id
         );
         chooser.violate("atom-width", message);

@@ -12,7 +12,7 @@ use tilewright_layout::Swizzle;
 
 use crate::arch::WARPGROUP;
 use crate::dtype::DType;
-use crate::error::{Result, Violation};
+use crate::error::{Result, Violation, message};
 use crate::plan::data::arena::Holds;
 use crate::plan::data::choices::{Choice, LeftOut};
 use crate::plan::data::matrix_descriptor::Descriptor;
@@ -32,6 +32,7 @@ use crate::plan::work_tiles::{Cluster, Source, Work};
 use crate::spec::keys::model::{
     Auto, Axis, CopyPath, KernelSchedule, Operand, Point, Raster, SchedulerKind, Spec, Stride,
 };
+use crate::spec::keys::paths;
 use registers::registers;
 
 /// Bytes that tensor maps demand of pointers and strides (PTX ISA, tensor map; CUDA driver API,
@@ -136,9 +137,10 @@ fn in_flight(spec: &Spec, chooser: &mut Chooser<'_>) -> u32 {
     let in_parts = spec.problem.compute.part();
     if let (Some(part), Auto::Given(groups @ 1..)) = (&in_parts, &spec.schedule.pipeline.in_flight)
     {
-        let message = format!(
-            "pipeline.in_flight {groups} lets products run on into the next trip, and each part \
-             along {part} is scaled when its own are done: use 0"
+        let message = message!(
+            "{} {groups} lets products run on into the next trip, and each part along {part} is \
+             scaled when its own are done: use 0",
+            paths::IN_FLIGHT
         );
         chooser.violate("schedule", message);
     }
@@ -149,9 +151,11 @@ fn in_flight(spec: &Spec, chooser: &mut Chooser<'_>) -> u32 {
 /// A slot that products in flight read is released when they are done: the next ones need another.
 fn check_slots(chooser: &mut Chooser<'_>, stages: u32, in_flight: u32) {
     if stages <= in_flight {
-        let message = format!(
-            "pipeline.stages {stages} leaves no slot to load into while pipeline.in_flight \
-             {in_flight} groups of products read theirs: use {} stages, or in_flight {}",
+        let message = message!(
+            "{} {stages} leaves no slot to load into while {} {in_flight} groups of products read \
+             theirs: use {} stages, or in_flight {}",
+            paths::STAGES,
+            paths::IN_FLIGHT,
             in_flight + 1,
             stages.saturating_sub(1)
         );
@@ -189,18 +193,23 @@ fn check_parts(spec: &Spec, chooser: &mut Chooser<'_>, work: &Work) {
     if let Auto::Given(kind @ (SchedulerKind::Persistent | SchedulerKind::StreamK)) =
         spec.schedule.scheduler.kind
     {
-        let message = format!(
-            "cluster ({m},{n},{k}): each CTA of a cluster along k has a part of one tile, by \
-             scheduler.kind {} several of them: use kind single, or cluster ({m},{n},1)",
-            kind.name()
+        let message = message!(
+            "{} ({m},{n},{k}): each CTA of a cluster along k has a part of one tile, by {} {} \
+             several of them: use kind single, or {} ({m},{n},1)",
+            paths::CLUSTER,
+            paths::KIND,
+            kind.name(),
+            paths::CLUSTER
         );
         chooser.violate("cluster", message);
     }
     if spec.schedule.pipeline.schedule == Auto::Given(KernelSchedule::Pingpong) {
-        let message = format!(
-            "cluster ({m},{n},{k}): each CTA of a cluster along k has a part of one tile, and by \
-             pingpong each consumer has tiles of its own: use pipeline.schedule cooperative, or \
-             cluster ({m},{n},1)"
+        let message = message!(
+            "{} ({m},{n},{k}): each CTA of a cluster along k has a part of one tile, and by \
+             pingpong each consumer has tiles of its own: use {} cooperative, or {} ({m},{n},1)",
+            paths::CLUSTER,
+            paths::SCHEDULE,
+            paths::CLUSTER
         );
         chooser.violate("cluster", message);
     }
@@ -215,12 +224,20 @@ pub(super) fn check_partials(spec: &Spec, chooser: &mut Chooser<'_>, work: &Work
     };
     if work.cuts_tiles() && spec.problem.accumulator != DType::F32 {
         let (key, way_out) = match work.parts() {
-            Some(_) => ("cluster", "cluster (1,1,1)".to_owned()),
-            None => ("scheduler.kind stream_k", format!("kind {whole}")),
+            Some(_) => (
+                paths::CLUSTER.into(),
+                message!("{} (1,1,1)", paths::CLUSTER),
+            ),
+            None => (
+                message!("{} stream_k", paths::KIND),
+                message!("kind {whole}"),
+            ),
         };
-        let message = format!(
-            "{key} adds partial sums of f32, accumulator is {}: use {way_out}",
-            spec.problem.accumulator
+        let message = message!(
+            "{} adds partial sums of f32, accumulator is {}: use {}",
+            key,
+            spec.problem.accumulator,
+            way_out
         );
         chooser.violate("stream-k", message);
     }
@@ -229,17 +246,21 @@ pub(super) fn check_partials(spec: &Spec, chooser: &mut Chooser<'_>, work: &Work
     }
     if work.cluster().size() > 1 {
         let Cluster([m, n]) = work.cluster();
-        let message = format!(
-            "scheduler.kind stream_k cuts tiles for single CTAs, cluster is ({m},{n},1): use \
-             (1,1,1), or kind persistent"
+        let message = message!(
+            "{} stream_k cuts tiles for single CTAs, {} is ({m},{n},1): use (1,1,1), or kind \
+             persistent",
+            paths::KIND,
+            paths::CLUSTER
         );
         chooser.violate("stream-k", message);
     }
     // Where a number that is one of two lies on so short a curve, no proof is found that it does.
     if let Raster::Hilbert(side @ (2 | 4)) = work.raster {
-        let message = format!(
-            "scheduler.raster hilbert_{side} is not shown to stay inside where scheduler.kind \
-             stream_k cuts tiles: use hilbert_8, or kind {whole}"
+        let message = message!(
+            "{} hilbert_{side} is not shown to stay inside where {} stream_k cuts tiles: use \
+             hilbert_8, or kind {whole}",
+            paths::RASTER,
+            paths::KIND
         );
         chooser.violate("stream-k", message);
     }

@@ -1,10 +1,12 @@
 //! How the warps of a warp-specialized kernel share out their registers.
 
 use crate::arch::{MAX_REGISTERS_PER_THREAD, WARPGROUP};
+use crate::error::message;
 use crate::plan::data::warp_roles::entry_registers;
 use crate::plan::instructions::choose::Chooser;
 use crate::plan::work_tiles::Work;
 use crate::spec::keys::model::{Auto, Spec};
+use crate::spec::keys::paths;
 
 /// Registers an MMA needs besides its accumulators when it is issued at the entry's register count.
 const ISSUE_REGISTERS: i64 = 26;
@@ -25,9 +27,10 @@ pub(super) fn registers(
     if let Auto::Given(asked) = spec.schedule.pipeline.producer_registers
         && asked > entry / 8 * 8
     {
-        let message = format!(
-            "pipeline.producer_registers {asked} is more than the {entry} that each of {threads} \
-             threads starts with: use {} or less",
+        let message = message!(
+            "{} {asked} is more than the {entry} that each of {threads} threads starts with: use \
+             {} or less",
+            paths::PRODUCER_REGISTERS,
             entry / 8 * 8
         );
         chooser.violate("registers", message);
@@ -49,18 +52,27 @@ pub(super) fn registers(
     let available = i64::from(registers[1]);
     if accumulators + OTHER_REGISTERS > available {
         let way_out = match spec.schedule.pipeline.producer_registers {
-            Auto::Given(_) => "use fewer pipeline.producer_registers, or a smaller cta_tile",
+            Auto::Given(_) => message!(
+                "use fewer {}, or a smaller {}",
+                paths::PRODUCER_REGISTERS,
+                paths::CTA_TILE
+            ),
             // More of them would have tiles of their own, or are more than a CTA has.
-            Auto::Auto if consumers > 1 => "use a smaller cta_tile",
-            Auto::Auto => "use more mma.atoms or a smaller cta_tile",
+            Auto::Auto if consumers > 1 => message!("use a smaller {}", paths::CTA_TILE),
+            Auto::Auto => message!(
+                "use more {} or a smaller {}",
+                paths::MMA_ATOMS,
+                paths::CTA_TILE
+            ),
         };
-        let message = format!(
+        let message = message!(
             "{accumulators} accumulator registers a thread and {OTHER_REGISTERS} more exceed the \
-             {available} of {consumers} consumer warpgroups: {way_out}"
+             {available} of {consumers} consumer warpgroups: {}",
+            way_out
         );
         chooser.violate("registers", message);
     } else if atom_n / 2 + ISSUE_REGISTERS > i64::from(entry) {
-        let message = format!(
+        let message = message!(
             "an mma of n {atom_n} needs {} registers when the kernel starts, where {threads} \
              threads have {entry} each: use a smaller n or fewer warpgroups",
             atom_n / 2 + ISSUE_REGISTERS

@@ -6,7 +6,7 @@ use tilewright_layout::make_tiled_copy_c;
 
 use super::{AHEAD, MAX_BOX, TENSOR_ALIGN, is_of_trips, map_misfit, ring};
 use crate::atoms::model::Space;
-use crate::error::Result;
+use crate::error::{Result, message};
 use crate::plan::copies::partition;
 use crate::plan::copies::tiled_copy::{assume_bytes, fitting};
 use crate::plan::data::arena::Holds;
@@ -19,6 +19,7 @@ use crate::plan::instructions::choose::{Chooser, STRIDE_CODE, Wanted};
 use crate::plan::smem::accesses::SmemAccesses;
 use crate::plan::smem::swizzle_search::placed_bytes;
 use crate::spec::keys::model::{Axis, Operand, Role, Spec, Stride};
+use crate::spec::keys::paths;
 
 /// Whether the spec asks for boxes of an operand beside the factors.
 pub(super) fn asks(spec: &Spec, operand: &Operand) -> bool {
@@ -46,12 +47,14 @@ pub(super) fn epilogue_loads(
     };
     if plan.work.cuts_tiles() {
         let (key, way_out) = match plan.work.parts() {
-            Some(_) => ("a cluster along k", "1 CTA along k"),
-            None => ("scheduler.kind stream_k", "kind persistent"),
+            Some(_) => (message!("a {} along k", paths::CLUSTER), "1 CTA along k"),
+            None => (message!("{} stream_k", paths::KIND), "kind persistent"),
         };
-        let message = format!(
-            "copy.{name}.g2s loads {name} for every work tile, {key} cuts tiles into several: use \
-             copy.{name}.g2r, or {way_out}"
+        let message = message!(
+            "{} loads {name} for every work tile, {} cuts tiles into several: use {}, or {way_out}",
+            paths::copy(name, "g2s"),
+            key,
+            paths::copy(name, "g2r")
         );
         chooser.violate("stream-k", message);
         return Ok(None);
@@ -76,8 +79,10 @@ fn load(
 ) -> Result<Option<BoxCopy>> {
     let name = operand.name.as_str();
     if let Some((code, misfit)) = misfit(spec, operand) {
-        let message = format!(
-            "operand {name} {misfit}: leave copy.{name} out, and threads load it past shared memory"
+        let message = message!(
+            "{} {misfit}: leave {} out, and threads load it past shared memory",
+            paths::operand(name),
+            paths::way(name)
         );
         chooser.violate(code, message);
         return Ok(None);
@@ -194,9 +199,10 @@ pub(super) fn into_registers(
     };
     let accesses = SmemAccesses::new(plan, &step, &smem.layout.inner, smem.dtype)?;
     if !accesses.whole(&smem.layout.swizzle) {
-        let message = format!(
-            "{what}: {} loads elements of {name} in a row that the accumulators do not hold so: \
-             choose auto",
+        let message = message!(
+            "{}: {} loads elements of {name} in a row that the accumulators do not hold so: choose \
+             auto",
+            paths::named(what),
             atom.id
         );
         chooser.violate("atom-kind", message);

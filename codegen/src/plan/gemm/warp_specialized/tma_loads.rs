@@ -6,7 +6,7 @@ use tilewright_layout::{ComposedLayout, IntTuple, Layout};
 
 use super::{MAX_BOX, TENSOR_ALIGN, TRIPS, by_mode, map_misfit, rank, swizzle_of};
 use crate::atoms::model::{Atom, BulkFacts, Space, TensorFacts};
-use crate::error::Result;
+use crate::error::{Message, Result, message};
 use crate::plan::copies::packed_weights::{PADDED_ROWS, PATTERN_ROWS};
 use crate::plan::copies::tiled_copy::assume_bytes;
 use crate::plan::data::arena::Holds;
@@ -17,6 +17,7 @@ use crate::plan::instructions::choose::{Chooser, STRIDE_CODE, Wanted};
 use crate::plan::smem::swizzle_search::placed_bytes;
 use crate::plan::smem::wgmma_descriptor;
 use crate::spec::keys::model::{Auto, Operand, Spec};
+use crate::spec::keys::paths;
 
 /// Bytes of the rows of each swizzle's pattern, the widest first, and of a core matrix.
 const WIDTHS: [i64; 4] = [128, 64, 32, 16];
@@ -63,7 +64,7 @@ pub(super) fn input(
     let (None, Some(contiguous)) = (&misfit, contiguous) else {
         let code = contiguous.map_or("not-contiguous", |_| STRIDE_CODE);
         let misfit = misfit.unwrap_or_default();
-        chooser.violate(code, format!("operand {name} {misfit}"));
+        chooser.violate(code, message!("{} {misfit}", paths::operand(name)));
         return Ok(None);
     };
     if contiguous == 0 && !reads_either_way(chooser, input) {
@@ -149,14 +150,19 @@ fn share_of(
                 let mut cluster = spec.schedule.cluster;
                 cluster[input.shared_along] = fewer;
                 let [m, n, k] = cluster;
-                format!("use cluster ({m},{n},{k}), or change cta_tile")
+                message!(
+                    "use {} ({m},{n},{k}), or change {}",
+                    paths::CLUSTER,
+                    paths::CTA_TILE
+                )
             }
-            None => "change cta_tile or cluster".to_owned(),
+            None => message!("change {} or {}", paths::CTA_TILE, paths::CLUSTER),
         };
-        let message = format!(
-            "operand {}: its tile's {rows} rows do not split into {parts} boxes of a multiple of \
-             {unit}, at most {MAX_BOX}: {way_out}",
-            input.operand.name
+        let message = message!(
+            "{}: its tile's {rows} rows do not split into {parts} boxes of a multiple of {unit}, \
+             at most {MAX_BOX}: {}",
+            paths::operand(&input.operand.name),
+            way_out
         );
         chooser.violate("box", message);
         return None;
@@ -171,10 +177,12 @@ fn packs(chooser: &mut Chooser<'_>, input: &Input<'_>) -> bool {
     let divides = PADDED_ROWS % rows == 0;
     if !divides {
         let [mode, k] = [0, 1].map(|axis| &operand.axis(axis).mode);
-        let message = format!(
-            "operand {name} is packed in rows by {PADDED_ROWS}, which its tile of {rows} along \
-             {mode} and {columns} along {k} does not divide: use a cta_tile of 8, 16, 32, 64, 128 \
-             or {PADDED_ROWS} along {mode}"
+        let message = message!(
+            "{} is packed in rows by {PADDED_ROWS}, which its tile of {rows} along {mode} and \
+             {columns} along {k} does not divide: use a {} of 8, 16, 32, 64, 128 or {PADDED_ROWS} \
+             along {mode}",
+            paths::operand(name),
+            paths::CTA_TILE
         );
         chooser.violate("packed-tile", message);
     }
@@ -209,15 +217,20 @@ fn reads_either_way(chooser: &mut Chooser<'_>, input: &Input<'_>) -> bool {
     let either = (atom.operands.iter()).any(|operand| Some(operand.name.as_str()) == flag);
     if !either {
         let copied = match input.planes == 1 && !operand.packed {
-            true => format!(", or copy.{name}.realign transposed, which copies it first"),
-            false => String::new(),
+            true => message!(
+                ", or {} transposed, which copies it first",
+                paths::copy(name, "realign")
+            ),
+            false => Message::default(),
         };
-        let message = format!(
-            "operand {name}: {} reads {} contiguous along {} only: use layout {}{copied}",
+        let message = message!(
+            "{}: {} reads {} contiguous along {} only: use layout {}{}",
+            paths::operand(name),
             atom.id,
             operand.dtype,
             operand.axis(1).mode,
-            operand.layout_along(1)
+            operand.layout_along(1),
+            copied
         );
         chooser.violate("major", message);
     }
@@ -263,8 +276,9 @@ pub(super) fn load_atom(
         return Some(atom);
     }
     let way = if several { "several CTAs" } else { "one CTA" };
-    let message = format!(
-        "{what}: {} does not load a box to {way}: choose auto",
+    let message = message!(
+        "{}: {} does not load a box to {way}: choose auto",
+        paths::named(what),
         atom.id
     );
     chooser.violate("atom-kind", message);
@@ -283,7 +297,10 @@ fn descriptor_of(
     match wgmma_descriptor::derive(layout, major, tile, input.mma, bytes)? {
         Ok(descriptor) => Ok(Some(descriptor)),
         Err(message) => {
-            chooser.violate("descriptor", format!("operand {name}: {message}"));
+            chooser.violate(
+                "descriptor",
+                message!("{}: {message}", paths::operand(name)),
+            );
             Ok(None)
         }
     }
@@ -337,14 +354,17 @@ pub(super) fn swizzle_width(
     }
     let name = &operand.name;
     let message = match widths.next_back() {
-        Some(width) => format!(
-            "operand {name}: {row_elems} elements of its tile are contiguous, no multiple of the \
-             {} of {width} bytes: change cta_tile or the swizzle",
-            width / bytes
+        Some(width) => message!(
+            "{}: {row_elems} elements of its tile are contiguous, no multiple of the {} of {width} \
+             bytes: change {} or the swizzle",
+            paths::operand(name),
+            width / bytes,
+            paths::CTA_TILE
         ),
-        None => format!(
-            "operand {name}: the swizzle is none of those that the tensor cores read: use auto, \
-             none, 32B, 64B or 128B"
+        None => message!(
+            "{}: the swizzle is none of those that the tensor cores read: use auto, none, 32B, 64B \
+             or 128B",
+            paths::operand(name)
         ),
     };
     chooser.violate("swizzle", message);

@@ -10,7 +10,7 @@ use tilewright_layout::{ComposedLayout, CopyAtom, IntTuple, Layout, make_tiled_c
 
 use super::{MMA_ROWS, TENSOR_ALIGN, by_mode, map_misfit, rank, swizzle_of};
 use crate::atoms::model::{Atom, OperandKind, Space, TensorFacts};
-use crate::error::Result;
+use crate::error::{Result, message};
 use crate::plan::copies::tiled_copy::{assume_bytes, copy_of, values};
 use crate::plan::data::arena::Holds;
 use crate::plan::data::model::{MmaPlan, Plan};
@@ -19,6 +19,7 @@ use crate::plan::instructions::choose::{Chooser, STRIDE_CODE, Wanted};
 use crate::plan::smem::accesses::SmemAccesses;
 use crate::plan::smem::swizzle_search::placed_bytes;
 use crate::spec::keys::model::{Auto, Operand, Spec};
+use crate::spec::keys::paths;
 
 /// Bytes of a row of the narrowest swizzle.
 const NARROWEST_BYTES: i64 = 32;
@@ -94,17 +95,21 @@ pub(super) fn output(
     let Some(contiguous) = stored_along(d) else {
         let (name, dtype) = (&d.name, d.dtype);
         let [rows, columns] = [0, 1].map(|axis| &d.axis(axis).mode);
-        let message = format!(
-            "operand {name}: boxes store elements of 8, 16 and 32 bits contiguous along {columns}, \
-             and of 16 bits along {rows}; it is {dtype} {}: use copy.{name}.r2g: auto, which \
-             stores past shared memory",
-            d.layout()
+        let message = message!(
+            "{}: boxes store elements of 8, 16 and 32 bits contiguous along {columns}, and of 16 \
+             bits along {rows}; it is {dtype} {}: use {}: auto, which stores past shared memory",
+            paths::operand(name),
+            d.layout(),
+            paths::copy(name, "r2g")
         );
         chooser.violate("store", message);
         return Ok(None);
     };
     if let Some(misfit) = map_misfit(d) {
-        chooser.violate(STRIDE_CODE, format!("operand {} {misfit}", d.name));
+        chooser.violate(
+            STRIDE_CODE,
+            message!("{} {misfit}", paths::operand(&d.name)),
+        );
         return Ok(None);
     }
     let [m, n] = [spec.schedule.cta_tile[0], spec.schedule.cta_tile[1]];
@@ -167,7 +172,7 @@ fn store_atoms(
         return Ok(None);
     };
     if !divides(&into) {
-        let message = format!(
+        let message = message!(
             "{}: {} stores {} columns at a time, which do not divide the {columns} of a staging \
              buffer: choose auto",
             keys[0],
@@ -182,10 +187,12 @@ fn store_atoms(
     match copy {
         Some(copy) if elements % held == 0 => Ok(Some(StoreAtoms { into, copy, out_of })),
         _ => {
-            let message = format!(
+            let message = message!(
                 "{}: {} stores pieces of less than the {held} {} that a register holds: choose \
                  auto",
-                keys[0], into.id, d.dtype
+                keys[0],
+                into.id,
+                d.dtype
             );
             chooser.violate("atom-width", message);
             Ok(None)
@@ -283,11 +290,12 @@ fn stage(
     };
     let accesses = SmemAccesses::new(plan, &step, &layout.inner, d.dtype)?;
     if !accesses.whole(&layout.swizzle) {
-        let message = format!(
-            "copy.{name}.r2s: {} stores elements of {name} in a row that the accumulators do not \
-             hold so: choose auto",
+        let message = message!(
+            "{}: {} stores elements of {} in a row that the accumulators do not hold so: choose \
+             auto",
+            paths::copy(&d.name, "r2s"),
             atoms.into.id,
-            name = d.name
+            d.name
         );
         chooser.violate("atom-kind", message);
     }
@@ -375,9 +383,10 @@ fn staging(
                     .filter(fits)
                     .map(|width| format!(", {width}B"))
                     .collect();
-                let message = format!(
-                    "swizzle.{name}: staging buffers of {atom_n} columns of {} have swizzles of \
-                     bytes that divide their rows: use auto{}",
+                let message = message!(
+                    "{}: staging buffers of {atom_n} columns of {} have swizzles of bytes that \
+                     divide their rows: use auto{}",
+                    paths::swizzle(name),
                     d.dtype,
                     fitting.concat()
                 );
@@ -405,11 +414,15 @@ fn staging(
     let columns = &d.axis(1).mode;
     let unit = i64::from(TENSOR_ALIGN) / bytes * (n / atom_n);
     let nearest = (n / unit).max(1) * unit;
-    let message = format!(
-        "operand {name}: boxes store rows of whole {TENSOR_ALIGN} bytes, and {atom_n} columns of \
-         {} along {columns} are none: use {nearest} along {columns} in cta_tile, or \
-         copy.{name}.r2g: auto with pipeline.schedule cooperative, which stores past shared memory",
-        d.dtype
+    let message = message!(
+        "{}: boxes store rows of whole {TENSOR_ALIGN} bytes, and {atom_n} columns of {} along \
+         {columns} are none: use {nearest} along {columns} in {}, or {}: auto with {} cooperative, \
+         which stores past shared memory",
+        paths::operand(name),
+        d.dtype,
+        paths::CTA_TILE,
+        paths::copy(name, "r2g"),
+        paths::SCHEDULE
     );
     chooser.violate("box", message);
     None
@@ -464,10 +477,11 @@ fn staging_by_rows(
     if let Some(Auto::Given(asked)) = spec.schedule.swizzle.get(&d.name)
         && own != Some(*asked)
     {
-        let message = format!(
-            "swizzle.{}: staging buffers of {MMA_ROWS} rows of {} have the swizzle of \
-             {swizzle_bytes} bytes: use auto, {swizzle_bytes}B",
-            d.name, d.dtype
+        let message = message!(
+            "{}: staging buffers of {MMA_ROWS} rows of {} have the swizzle of {swizzle_bytes} \
+             bytes: use auto, {swizzle_bytes}B",
+            paths::swizzle(&d.name),
+            d.dtype
         );
         chooser.violate("swizzle", message);
         return None;

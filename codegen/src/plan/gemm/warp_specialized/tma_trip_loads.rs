@@ -6,7 +6,7 @@ use tilewright_layout::{ComposedLayout, IntTuple, Layout, Swizzle};
 use super::tma_epilogue_loads::{asks, into_registers};
 use super::tma_loads::load_atom;
 use super::{MAX_BOX, TENSOR_ALIGN, TRIPS, is_of_trips, map_misfit};
-use crate::error::Result;
+use crate::error::{Result, message};
 use crate::plan::copies::tiled_copy::assume_bytes;
 use crate::plan::data::arena::Holds;
 use crate::plan::data::model::Plan;
@@ -14,6 +14,7 @@ use crate::plan::data::moves::{BoxCopy, BoxPlace, Hop, SmemTile};
 use crate::plan::instructions::choose::{Chooser, STRIDE_CODE};
 use crate::plan::smem::swizzle_search::placed_bytes;
 use crate::spec::keys::model::{Operand, Role, Spec, Stride};
+use crate::spec::keys::paths;
 
 /// Bytes of an element that registers hold as memory does.
 const WHOLE_BYTES: u32 = 4;
@@ -39,8 +40,10 @@ pub(super) fn trip_loads(
         match misfit(spec, operand) {
             Some((code, misfit)) if asks(spec, operand) => {
                 let name = &operand.name;
-                let message = format!(
-                    "operand {name} {misfit}: use copy.{name}.g2r, which loads past shared memory"
+                let message = message!(
+                    "{} {misfit}: use {}, which loads past shared memory",
+                    paths::operand(name),
+                    paths::copy(name, "g2r")
                 );
                 chooser.violate(code, message);
             }

@@ -3,42 +3,47 @@
 use tilewright_layout::{Layout, TiledMma, Tiler};
 
 use super::{MAX_BOX, MMA_ROWS};
-use crate::error::Result;
+use crate::error::{Message, Result, message};
 use crate::plan::data::model::MmaPlan;
 use crate::plan::gemm::tiled_mma::{check_accumulation, mma_of, mode_of, smem_mma_atom};
 use crate::plan::instructions::choose::Chooser;
 use crate::spec::Planes;
 use crate::spec::keys::model::{Auto, KernelSchedule, Operand, SchedulerKind, Spec};
+use crate::spec::keys::paths;
 
 /// What products side by side demand.
 pub(super) fn check_planes(spec: &Spec, chooser: &mut Chooser<'_>, along_n: i64) {
     let Some(Planes { mode, count }) = spec.problem.compute.planes() else {
         return;
     };
-    let mut refuse = |message: String| chooser.violate("planes", message);
+    let mut refuse = |message: Message| chooser.violate("planes", message);
     if MAX_BOX / count < 8 {
-        refuse(format!(
-            "modes.{mode} is {count}: an mma is {MAX_BOX} wide at most, and 8 for each of the \
-             products that {mode} tells apart: use {} at most",
+        refuse(message!(
+            "{} is {count}: an mma is {MAX_BOX} wide at most, and 8 for each of the products that \
+             {mode} tells apart: use {} at most",
+            paths::mode(&mode),
             MAX_BOX / 8
         ));
     }
     if along_n > 1 {
-        refuse(format!(
-            "mma.atoms has {along_n} warpgroups along n, each of which would have other products \
-             of the {count} along {mode}: use warpgroups along m"
+        refuse(message!(
+            "{} has {along_n} warpgroups along n, each of which would have other products of the \
+             {count} along {mode}: use warpgroups along m",
+            paths::MMA_ATOMS
         ));
     }
     if spec.schedule.cluster[2] > 1 {
-        refuse(format!(
-            "a cluster along k hands on the sums of one product, {count} are told apart by {mode}: \
-             use 1 CTA along k"
+        refuse(message!(
+            "a {} along k hands on the sums of one product, {count} are told apart by {mode}: use \
+             1 CTA along k",
+            paths::CLUSTER
         ));
     }
     if spec.schedule.scheduler.kind == Auto::Given(SchedulerKind::StreamK) {
-        refuse(format!(
-            "scheduler.kind stream_k hands on the sums of one product, {count} are told apart by \
-             {mode}: use persistent"
+        refuse(message!(
+            "{} stream_k hands on the sums of one product, {count} are told apart by {mode}: use \
+             persistent",
+            paths::KIND
         ));
     }
 }
@@ -64,18 +69,20 @@ fn check_warpgroups(spec: &Spec, chooser: &mut Chooser<'_>, [along_m, along_n]: 
         Auto::Auto => 1,
     };
     if !matches!([along_m, along_n, along_k], [1..=3, 1, 1] | [1, 1..=3, 1]) {
-        let message = format!(
-            "mma.atoms ({along_m},{along_n},{along_k}) is no row or column of 1 to 3 warpgroups: \
-             use (2,1,1)"
+        let message = message!(
+            "{} ({along_m},{along_n},{along_k}) is no row or column of 1 to 3 warpgroups: use \
+             (2,1,1)",
+            paths::MMA_ATOMS
         );
         chooser.violate("consumers", message);
         good = false;
     }
     let several = along_m * along_n > 1;
     if several && spec.schedule.pipeline.schedule == Auto::Given(KernelSchedule::Pingpong) {
-        let message = format!(
-            "mma.atoms ({along_m},{along_n},{along_k}) puts {} warpgroups on a tile, and by \
-             pingpong each has tiles of its own: use (1,1,1), or schedule cooperative",
+        let message = message!(
+            "{} ({along_m},{along_n},{along_k}) puts {} warpgroups on a tile, and by pingpong each \
+             has tiles of its own: use (1,1,1), or schedule cooperative",
+            paths::MMA_ATOMS,
             along_m * along_n
         );
         chooser.violate("consumers", message);
@@ -90,8 +97,10 @@ fn check_summed(spec: &Spec, chooser: &mut Chooser<'_>, unit: i64) -> bool {
     if k % unit != 0 {
         let nearest = (k / unit).max(1) * unit;
         let name = mode_of(spec, 2);
-        let message =
-            format!("cta_tile {name} {k} is no multiple of {unit}, the mma's k: use {nearest}");
+        let message = message!(
+            "{} {name} {k} is no multiple of {unit}, the mma's k: use {nearest}",
+            paths::CTA_TILE
+        );
         chooser.violate("tile-divides", message);
     }
     k % unit == 0
@@ -109,9 +118,10 @@ pub(super) fn tiled_mma(
         let unit = MMA_ROWS * along_m;
         let nearest = (m / unit).max(1) * unit;
         let name = mode_of(spec, 0);
-        let message = format!(
-            "cta_tile {name} {m} is no multiple of {unit}, the rows of {along_m} warpgroups: use \
-             {nearest}"
+        let message = message!(
+            "{} {name} {m} is no multiple of {unit}, the rows of {along_m} warpgroups: use \
+             {nearest}",
+            paths::CTA_TILE
         );
         chooser.violate("tile-divides", message);
         good = false;
@@ -122,8 +132,10 @@ pub(super) fn tiled_mma(
         let unit = 8 * along_n;
         let nearest = ((n / unit).max(1) * unit).min(most);
         let name = mode_of(spec, 1);
-        let message =
-            format!("cta_tile {name} {n} is no multiple of {unit} up to {most}: use {nearest}");
+        let message = message!(
+            "{} {name} {n} is no multiple of {unit} up to {most}: use {nearest}",
+            paths::CTA_TILE
+        );
         chooser.violate("tile-divides", message);
         good = false;
     }

@@ -245,9 +245,8 @@ pub fn tile_volume(kernel: &Kernel) -> i64 {
 /// product are exchanged.
 fn tile_of_matrices(kernel: &Kernel) -> [i64; 3] {
     let tile = tile_of(&kernel.id);
-    let mut at = 0..;
-    ["m", "n", "k"].map(|mode| {
-        let of_id = at.next().and_then(|at: usize| tile.get(at).copied());
+    [(0, "m"), (1, "n"), (2, "k")].map(|(at, mode)| {
+        let of_id = tile.get(at).copied();
         let traits = kernel.traits.as_ref();
         let own = traits.and_then(|traits| traits.tile.get(mode).or(traits.step.get(mode)));
         own.copied().or(of_id).unwrap_or(1)

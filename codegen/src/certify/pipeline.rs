@@ -21,8 +21,9 @@ pub(super) use barriers::Outcome;
 use std::collections::VecDeque;
 use std::fmt;
 
-use crate::ir::tile::{Kernel, Op, Sync, Team};
+use crate::ir::tile::{Kernel, Op, Sync};
 use crate::plan::data::model::Plan;
+use crate::plan::data::teams::Team;
 use crate::plan::data::warp_roles::Roles;
 use crate::spec::keys::model::LaunchKind;
 use barriers::Shared;

@@ -173,7 +173,7 @@ fn is_stored(plan: &Plan, operand: &Operand) -> bool {
 fn who(plan: &Plan) -> Option<String> {
     let roles = plan.roles.as_ref()?;
     let groups = roles.consumers_of_a_tile();
-    Some(match (groups, roles.consumers) {
+    Some(match (groups, roles.consumers()) {
         (1, 1) => "the threads of the consumer".to_owned(),
         (1, all) => format!("the threads of one of {all} consumers, which make a tile each"),
         (groups, _) => format!("the threads of {groups} consumers, which make a tile together"),

@@ -11,8 +11,9 @@ pub(super) mod cluster_parts;
 use crate::error::Result;
 use crate::ir::thread::expr::{add, int, min, mul, sub};
 use crate::ir::thread::program::{Expr, IntType, Stmt};
-use crate::ir::tile::{Op, Team};
+use crate::ir::tile::Op;
 use crate::lower::{Lowering, bug};
+use crate::plan::data::teams::Team;
 use crate::plan::data::warp_roles::Roles;
 use crate::plan::work_tiles::{Coords, Sizes, Source};
 
@@ -52,7 +53,7 @@ impl Lowering<'_> {
         let tiles = self.tiles()?;
         let total = self.all_tiles(&tiles)?;
         let (from, step) = if self.takes_turns()? {
-            let consumers = int(i64::from(self.roles_of()?.consumers));
+            let consumers = int(i64::from(self.roles_of()?.consumers()));
             let first = add(cluster, mul(state.warpgroup.clone(), clusters.clone()));
             (first, mul(clusters, consumers))
         } else {

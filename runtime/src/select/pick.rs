@@ -11,7 +11,7 @@
 //! 3. Of kernels that fold, those that hold the shortest rows: longer tiles are empty for the most
 //!    part, and what folds any number of elements may load them several times.
 //! 4. Kernels that ask for more alignment: their accesses are wider.
-//! 5. The bundle's order: kernels of one function as its maker ranked them.
+//! 5. The order of the bundle, which is that of the spec files and of their points.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

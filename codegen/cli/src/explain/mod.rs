@@ -24,6 +24,7 @@ use tilewright_codegen::explain::occupancy::{Occupancy, occupancy};
 use tilewright_codegen::explain::smem_map::{Region, regions};
 use tilewright_codegen::explain::sockets::{Sockets, sockets};
 use tilewright_codegen::plan::data::model::Plan;
+use tilewright_codegen::plan::data::teams::Team;
 use tilewright_codegen::plan::data::values::Every;
 use tilewright_codegen::spec::{Point, SpecFile};
 use tilewright_codegen::{ir, lower};
@@ -148,7 +149,7 @@ pub fn explain(file: &SpecFile, point: &Point, lengths: Lengths) -> Result<Expla
 fn tiles(plan: &Plan, asked: Option<u32>) -> u32 {
     match &plan.roles {
         Some(roles) if plan.work.is_persistent() => {
-            asked.unwrap_or(2 * roles.consumers / roles.consumers_of_a_tile())
+            asked.unwrap_or(2 * roles.consumers() / roles.consumers_of_a_tile())
         }
         _ => 1,
     }
@@ -182,9 +183,9 @@ fn roles(plan: &Plan) -> Vec<Part> {
     let Some(roles) = &plan.roles else {
         return Vec::new();
     };
-    let [producer, consumer] = roles.registers;
+    let [producer, consumer] = [Team::Producer, Team::Consumers].map(|team| roles.registers(team));
     let share = match roles.consumers_of_a_tile() {
-        1 if roles.consumers > 1 => "multiply a tile each and store it, in turns",
+        1 if roles.consumers() > 1 => "multiply a tile each and store it, in turns",
         1 => "multiplies a tile and stores it",
         _ => "multiply parts of one tile and store them",
     };
@@ -203,7 +204,7 @@ fn roles(plan: &Plan) -> Vec<Part> {
         does,
     };
     vec![
-        part("consumers", roles.consumers, consumer, share.to_owned()),
+        part("consumers", roles.consumers(), consumer, share.to_owned()),
         part("producer", 1, producer, slots),
     ]
 }

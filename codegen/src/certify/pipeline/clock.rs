@@ -15,8 +15,9 @@ use super::barriers::{Barrier, Outcome};
 use super::unroll::Step;
 use super::{Machine, alike};
 use crate::certify::timeline::{Activity, Costs, Span, Steady, Timeline};
-use crate::ir::tile::{End, Engine, Every, Full, Kernel, Op, PipeId, Slice, Sync, Team, View};
+use crate::ir::tile::{End, Engine, Every, Full, Kernel, Op, PipeId, Slice, Sync, View};
 use crate::plan::data::model::Plan;
+use crate::plan::data::teams::Team;
 use crate::plan::data::warp_roles::Roles;
 
 /// When each phase of a barrier ends.
@@ -75,7 +76,7 @@ pub(in crate::certify) fn timeline<'k>(
     lengths: [u32; 2],
 ) -> Result<Timeline, String> {
     let slots = plan.stages;
-    let tiles = roles.consumers / roles.consumers_of_a_tile();
+    let tiles = roles.consumers() / roles.consumers_of_a_tile();
     let long = run(
         plan,
         roles,
@@ -140,7 +141,7 @@ fn run<'k>(
         clocks: (0..agents).map(|_| AgentClock::default()).collect(),
         full: phases(stages),
         empty: phases(stages),
-        turns: phases(roles.consumers as usize),
+        turns: phases(roles.consumers() as usize),
         tensor: vec![0; ctas],
         loads: vec![0; ctas],
         stores: vec![0; ctas],
@@ -361,7 +362,7 @@ impl Clock<'_> {
                 Some(Engine::Products | Engine::Copies) => {}
                 None => {
                     let agent = &self.machine.agents[at];
-                    let next = ((agent.number + 1) % self.roles.consumers) as usize;
+                    let next = ((agent.number + 1) % self.roles.consumers()) as usize;
                     let heard = now + costs.barrier_cycles;
                     tell(&mut self.turns[cta][next], before.turns[next], heard);
                     self.clocks[at].now += costs.step_cycles;
@@ -417,7 +418,7 @@ impl Clock<'_> {
             slot: slot.map(|(slot, _)| slot as u32),
             phase: slot.map(|(_, round)| round),
             tile: if turns {
-                clock.tile * self.roles.consumers + agent.number
+                clock.tile * self.roles.consumers() + agent.number
             } else {
                 clock.tile
             },

@@ -7,8 +7,9 @@ use super::Machine;
 use super::barriers::{Outcome, arrive, missing, wait};
 use super::buffers::Own;
 use super::unroll::Step;
-use crate::ir::tile::{Across, End, Engine, Every, Full, Op, PipeId, Sync, Team, Trips};
-use crate::plan::data::warp_roles::{Ring, WARPS};
+use crate::ir::tile::{Across, End, Engine, Every, Full, Op, PipeId, Sync, Trips};
+use crate::plan::data::teams::{Team, WARPS};
+use crate::plan::data::warp_roles::Ring;
 
 impl<'k> Machine<'k> {
     /// A member's step, if it is not held up.

@@ -17,7 +17,6 @@ use super::sizes::{Extents, point};
 use super::tables::{self, Table};
 use super::terms::Terms;
 use crate::plan::data::model::Plan;
-use crate::plan::work_tiles::Fate;
 use crate::spec::keys::model::{Axis, Operand};
 
 /// Classes of coordinates along each mode of the output.
@@ -58,10 +57,11 @@ impl Problem {
         let formula = &terms.formula;
         let extents = &sizes.tile;
         let looked_into = plan.computes.looked_into().into_iter().map(str::to_owned);
-        let planes = plan.work.fates().into_iter();
-        let planes = planes.filter(|one| matches!(one.fate, Fate::Unrolled(_)));
+        let planes = plan.work.unrolled().into_iter();
         let modes = plan.modes().map(str::to_owned).chain(plan.work.at_one());
-        let modes = modes.chain(planes.map(|one| one.mode)).chain(looked_into);
+        let modes = modes
+            .chain(planes.map(|one| one.mode.clone()))
+            .chain(looked_into);
         let modes: Vec<String> = modes.collect();
         let extent = |name: &str| {
             let at = modes.iter().position(|mode| mode == name)?;

@@ -4,7 +4,7 @@ use crate::ir::tile::{Engine, Full, Kernel, Pipe};
 use crate::plan::data::assumptions::Assumption;
 use crate::plan::data::model::Plan;
 use crate::plan::data::values::Flow;
-use crate::plan::work_tiles::{Dim, Fate, SUMMED};
+use crate::plan::work_tiles::{Dim, Fate, ModeFate, SUMMED};
 
 /// Bytes at which stores of boxes are cut.
 pub(super) const GRANULE: i64 = 16;
@@ -83,16 +83,17 @@ pub(super) fn extents(plan: &Plan, kernel: &Kernel) -> Vec<Extents> {
             let allowed = (*extent / multiple * multiple).max(multiple);
             *extent = constant(name).unwrap_or(allowed);
         }
-        let planes = fates.iter().filter_map(|one| match one.fate {
-            Fate::Unrolled(count) => Some(count),
-            Fate::Tiled(_) | Fate::Whole(_) | Fate::One | Fate::Looped(_) => None,
-        });
         Extents {
             tile,
             at_one: (some(&outer, &OUTER, number).into_iter())
                 .chain(plan.work.part().map(|_| trips))
                 .collect(),
-            planes: planes.collect(),
+            planes: plan
+                .work
+                .unrolled()
+                .map(ModeFate::each)
+                .into_iter()
+                .collect(),
             looked_into: some(&plan.computes.looked_into(), &LOOKED_INTO, number),
         }
     };

@@ -2,8 +2,9 @@
 
 use super::pipeline::{change, found_if_dropped, judge, pipe, planned, without};
 use super::refusal;
-use crate::ir::tile::{End, Kernel, Op, Stage, Sync, Team, View};
+use crate::ir::tile::{End, Kernel, Op, Stage, Sync, View};
 use crate::plan::data::model::Plan;
+use crate::plan::data::teams::Team;
 
 fn right(more: &str) -> (Plan, Kernel) {
     planned(&format!(

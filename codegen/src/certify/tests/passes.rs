@@ -8,8 +8,9 @@ use crate::certify::{self, computed_of, guards_of};
 use crate::element::Packing;
 use crate::ir::thread::expr::{add, int};
 use crate::ir::thread::program::{BinOp, Expr, Stmt};
-use crate::ir::tile::{Bounds, FoldId, Kernel, Op, Team, View};
+use crate::ir::tile::{Bounds, FoldId, Kernel, Op, View};
 use crate::plan::data::model::Plan;
+use crate::plan::data::teams::Team;
 use crate::plan::instructions::casts::fill;
 use crate::{ir, lower};
 

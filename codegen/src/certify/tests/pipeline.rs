@@ -6,8 +6,9 @@ use super::refusal;
 use crate::atoms::model::RegType;
 use crate::dtype::DType;
 use crate::element::Packing;
-use crate::ir::tile::{End, Kernel, Op, PipeId, Sync, Team, Trips, View, WHOLE};
+use crate::ir::tile::{End, Kernel, Op, PipeId, Sync, Trips, View, WHOLE};
 use crate::plan::data::model::Plan;
+use crate::plan::data::teams::Team;
 use crate::plan::instructions::casts::zero;
 use crate::{certify, ir, lower, plan, spec};
 

@@ -3,10 +3,11 @@
 use super::pipeline::{change, planned};
 use super::refusal;
 use crate::certify::{certify, computed_of, guards_of};
-use crate::ir::tile::{Kernel, Op, Place, Team, TileId, View};
+use crate::ir::tile::{Kernel, Op, Place, TileId, View};
 use crate::lower;
 use crate::plan::data::assumptions::Assumption;
 use crate::plan::data::model::Plan;
+use crate::plan::data::teams::Team;
 
 /// Asynchronous copies into a ring.
 const MULTISTAGE: &str = "

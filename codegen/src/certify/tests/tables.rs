@@ -5,10 +5,11 @@ use std::rc::Rc;
 use super::pipeline::{self, planned};
 use crate::certify::{certify, computed_of, guards_of};
 use crate::ir::thread::program::{CmpOp, Expr, IntType, Program, Stmt};
-use crate::ir::tile::{Kernel, Op, Team, TileId, View};
+use crate::ir::tile::{Kernel, Op, TileId, View};
 use crate::lower;
 use crate::plan::data::assumptions::Assumption;
 use crate::plan::data::model::Plan;
+use crate::plan::data::teams::Team;
 
 /// Rows, with numbers of their own beside them.
 const GATHERED: &str = "

@@ -3,7 +3,8 @@
 use super::pipeline::{KINDS, pipe, right, without};
 use crate::certify;
 use crate::certify::timeline::{Activity, Lane, Span, Timeline};
-use crate::ir::tile::{Op, Sync, Team};
+use crate::ir::tile::{Op, Sync};
+use crate::plan::data::teams::Team;
 use crate::spec::keys::model::KernelSchedule;
 
 const LENGTHS: [u32; 2] = [4, 5];

@@ -15,6 +15,7 @@ use crate::element::Element;
 use crate::plan::copies::thread_digits::Part;
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::BoxCopy;
+use crate::plan::data::teams::{Members, Team};
 pub use crate::plan::data::values::Every;
 use crate::plan::data::values::Order;
 use crate::plan::data::warp_roles::Ring;
@@ -179,28 +180,6 @@ pub enum Bounds {
     Vectors,
     /// Elements past the extents are not touched; loads give zeros for them.
     Checked,
-}
-
-/// Threads that run the same operations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Team {
-    /// All threads of a CTA.
-    All,
-    /// One thread of the last warpgroup; the others have nothing to do.
-    Producer,
-    /// The other warpgroups, all threads.
-    Consumers,
-}
-
-/// What a team is made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Members {
-    /// The team.
-    pub team: Team,
-    /// Parts that run its operations, each at its own pace: warpgroups, or one thread.
-    pub count: u32,
-    /// Registers of a thread from the parting of the teams on; none where nothing changes.
-    pub registers: Option<u32>,
 }
 
 /// How far a team's place in a pipe moves.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::ir::tile::{
     Across, AddUp, Bounds, CombineId, CopyId, End, Engine, FoldId, Full, Kernel, Op, Pipe, PipeId,
-    Place, Slice, Stage, Start, Sync, Team, Tile, TileId, Trips, View,
+    Place, Slice, Stage, Start, Sync, Tile, TileId, Trips, View,
 };
 use crate::plan::data::values::Order;
 use crate::plan::work_tiles::{Cluster, Dim, Work};
@@ -287,16 +287,6 @@ impl Text<'_> {
                 format!("{tile}[{stage}]{block}")
             }
         }
-    }
-}
-
-impl fmt::Display for Team {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Team::All => "all threads",
-            Team::Producer => "producer",
-            Team::Consumers => "consumers",
-        })
     }
 }
 

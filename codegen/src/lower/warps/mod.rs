@@ -16,8 +16,9 @@ use crate::atoms::sync::{Act, Scope};
 use crate::error::Result;
 use crate::ir::thread::expr::{add, and, div, eq, int, le, lt, mul, or, rem, select, sub, xor};
 use crate::ir::thread::program::{Arg, Expr, IntType, Special, Stmt, VarId};
-use crate::ir::tile::{Every, Full, Op, PipeId, Team, Trips};
+use crate::ir::tile::{Every, Full, Op, PipeId, Trips};
 use crate::lower::{Lowering, bug};
+use crate::plan::data::teams::{Members, Team, WARPS};
 use crate::plan::data::warp_roles::Roles;
 
 /// Where a CTA stands among those of the grid.
@@ -134,7 +135,6 @@ impl Lowering<'_> {
 
     /// The teams, told apart by warpgroup.
     fn teams(&mut self, teams: &[(Team, Vec<Op>)]) -> Result<Vec<Stmt>> {
-        let consumers = i64::from(self.roles_of()?.consumers);
         let (mut producer, mut consumer) = (Vec::new(), Vec::new());
         for (team, body) in teams {
             let (way, place) = match team {
@@ -148,32 +148,37 @@ impl Lowering<'_> {
             let prologue = self.builder.end_scope(scope);
             body.splice(0..0, prologue);
             let mut statements = Vec::new();
-            let members = self
-                .kernel
-                .teams
-                .iter()
-                .find(|members| members.team == *team);
-            if let Some(count) = members.and_then(|members| members.registers) {
+            let members = self.members(*team)?;
+            if let Some(count) = members.registers {
                 let count = [("registers", Arg::Imm(i64::from(count)))];
                 statements = self.sync((way, Scope::Warpgroup), count)?;
             }
             match team {
-                Team::Producer => statements.push(self.one_thread(consumers, body)?),
+                Team::Producer => {
+                    statements.push(self.one_thread(members.warps.start, body)?);
+                }
                 Team::Consumers | Team::All => statements.extend(body),
             }
             *place = statements;
         }
+        let consumers = self.members(Team::Consumers)?.warps.end / WARPS;
         Ok(vec![Stmt::If {
-            cond: lt(self.role()?.warpgroup.clone(), int(consumers)),
+            cond: lt(self.role()?.warpgroup.clone(), int(i64::from(consumers))),
             then: consumer,
             otherwise: producer,
         }])
     }
 
-    /// The body, run by one thread of the first warp behind the consumers.
-    fn one_thread(&mut self, consumers: i64, body: Vec<Stmt>) -> Result<Stmt> {
+    /// What a team is made of.
+    fn members(&self, team: Team) -> Result<Members> {
+        let mut teams = self.kernel.teams.iter();
+        let found = teams.find(|members| members.team == team).cloned();
+        found.ok_or_else(|| bug(self.plan, format!("the kernel has no {team}")))
+    }
+
+    /// The body, run by one thread of that warp.
+    fn one_thread(&mut self, warp: u32, body: Vec<Stmt>) -> Result<Stmt> {
         let elected = self.builder.var("elected", IntType::I1, false);
-        let first = consumers * i64::from(WARPGROUP / 32);
         let named = [("elected", Arg::Predicate(elected))];
         let mut then = self.sync((Act::Elect, Scope::Warp), named)?;
         then.push(Stmt::If {
@@ -182,7 +187,7 @@ impl Lowering<'_> {
             otherwise: Vec::new(),
         });
         Ok(Stmt::If {
-            cond: eq(self.role()?.warp.clone(), int(first)),
+            cond: eq(self.role()?.warp.clone(), int(i64::from(warp))),
             then,
             otherwise: Vec::new(),
         })

@@ -205,7 +205,7 @@ impl Lowering<'_> {
 
     /// One thread of the warpgroup passes the turn on, once every warp has issued its products.
     pub(in crate::lower) fn pass_turn(&mut self) -> Result<Vec<Stmt>> {
-        let last = int(i64::from(self.roles_of()?.consumers) - 1);
+        let last = int(i64::from(self.roles_of()?.consumers()) - 1);
         let mine = self.role()?.warpgroup.clone();
         let next = select(le(last, mine.clone()), int(0), add(mine, int(1)));
         let barrier = barrier(next, self.lies(Holds::Turns)?);

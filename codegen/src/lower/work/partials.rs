@@ -12,6 +12,7 @@ use crate::ir::thread::expr::{add, eq, int, long, mul, rem, widen};
 use crate::ir::thread::program::{Address, Arg, Expr, IntType, Reg, Special, Stmt};
 use crate::ir::tile::{Op, TileId};
 use crate::lower::{Lowering, bug};
+use crate::plan::data::teams::Team;
 use crate::plan::work_tiles::FLAG_BYTES;
 use crate::plan::work_tiles::spans::Part;
 
@@ -167,7 +168,7 @@ impl Lowering<'_> {
     /// vectors.
     fn at_a_time(&self, accumulators: usize) -> Result<usize> {
         let registers = match &self.plan.roles {
-            Some(roles) => roles.registers[1],
+            Some(roles) => roles.registers(Team::Consumers),
             None => self.plan.registers_of_a_thread(),
         };
         let free = (registers as usize).saturating_sub(accumulators + OTHER_REGISTERS);

@@ -18,7 +18,7 @@ impl Lowering<'_> {
         let (from, step) = match self.takes_turns()? {
             true => (
                 self.role()?.warpgroup.clone(),
-                i64::from(self.roles_of()?.consumers),
+                i64::from(self.roles_of()?.consumers()),
             ),
             false => (int(0), 1),
         };

@@ -53,9 +53,11 @@ pub fn doubts(file: &SpecFile, plans: &[(&Point, Plan)]) -> Result<Vec<Problem>>
             break;
         }
         let also = of_point(point, plan)?;
+        // A product may be kept off its tensor cores by another key of each point.
         kept.retain(|one| {
+            let own = &one.violation;
             let mut also = also.iter().map(|other| &other.violation);
-            also.any(|other| other.code == one.violation.code && other.keys == one.violation.keys)
+            also.any(|other| other.code == own.code && (own.code == MMA || other.keys == own.keys))
         });
     }
     let told = kept.into_iter();
@@ -242,18 +244,15 @@ fn no_product(point: &Point) -> Option<Doubt> {
     if point.spec.problem.form() != FormKind::Rows {
         return None;
     }
-    let part = products::almost(&point.spec.problem.compute.formula)?;
+    let almost = products::almost(&point.spec.problem.compute.formula)?;
     let message = "threads fold this sum, no tensor cores: by what else it sums it is no product";
     let violation = Violation {
-        part: Some(part),
+        part: Some(almost.part),
         keys: vec![paths::COMPUTE.path().to_owned()],
         ..Violation::new(MMA, message.to_owned())
     };
-    let help = "let the sum of two factors stand alone, in parentheses where more is done to it";
-    Some(Doubt {
-        violation,
-        help: help.to_owned(),
-    })
+    let help = almost.way_out.to_owned();
+    Some(Doubt { violation, help })
 }
 
 /// What keeps a product off tensor cores that read shared memory, by what a plan with them says.

@@ -70,6 +70,13 @@ fn entries_along(axes: &[Option<usize>], operand: &Operand, along: usize) -> boo
     axis.is_some_and(|at| *at == Some(along))
 }
 
+/// The atom that a spec asks for on a hop of an operand.
+fn asked(spec: &Spec, name: &str, hop: Hop) -> Auto<String> {
+    let path = spec.schedule.copy.get(name);
+    let given = path.and_then(|path| hop.atom_of(path));
+    given.cloned().unwrap_or_default()
+}
+
 /// The step that moves an operand between global memory and registers: by the atom that the spec
 /// gives, or the widest whose vectors are whole.
 pub(in crate::plan) fn step(
@@ -108,9 +115,7 @@ pub(in crate::plan) fn step(
         combined: shared.combined,
         ..Wanted::vector(from, to, bytes)
     };
-    let path = spec.schedule.copy.get(name);
-    let given = path.and_then(|path| hop.atom_of(path));
-    let given = given.cloned().unwrap_or_default();
+    let given = asked(spec, name, hop);
     let candidates: Vec<Arc<Atom>> = match &given {
         Auto::Given(_) => Vec::from_iter(chooser.copy(&what, &given, wanted(bytes))),
         Auto::Auto => chooser.widest(&what, widths(bytes, element).map(wanted)),

@@ -10,7 +10,7 @@ use tilewright_formula::syntax::Combine;
 use crate::atoms::model::{Atom, Reduction};
 use crate::dtype::DType;
 use crate::plan::data::folds::Combination;
-use crate::plan::work_tiles::{COLUMNS, Work};
+use crate::plan::work_tiles::Work;
 
 /// How values are combined with what an output holds.
 #[derive(Clone, Debug)]
@@ -201,8 +201,7 @@ impl InOrder {
 
     /// Bytes of its terms.
     pub fn bytes(&self, work: &Work) -> Expr {
-        let tile = [0, COLUMNS].map(|dim| work.extent(dim));
-        let each = self.ctas.terms() * self.elements(tile) * TERM_BYTES;
+        let each = self.ctas.terms() * self.elements(work.tile()) * TERM_BYTES;
         Expr::product([true, false].map(|kept| self.tiles(work, kept)).concat()) * each
     }
 

@@ -8,6 +8,7 @@
 //! - `folds`: reductions across threads
 //! - `combining`: outputs added to what is there (atomics, deterministic sums)
 //! - `values`: the graph of values in registers, and passes over chunked rows
+//! - `teams`: who works in a CTA
 //! - `warp_roles`: producer and consumer warps, pipes that boxes fill, staging
 //! - `model`: the plan
 //! - `realigned`: operands that are copied into the workspace first
@@ -21,6 +22,7 @@ pub mod moves;
 pub mod folds;
 pub mod combining;
 pub mod values;
+pub mod teams;
 pub mod warp_roles;
 pub mod model;
 pub mod realigned;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tilewright_bundle::Expr;
 use tilewright_layout::TiledMma;
 
-use crate::arch::{Arch, MAX_REGISTERS_PER_THREAD, REGISTERS_PER_SM};
+use crate::arch::{Arch, MAX_REGISTERS_PER_THREAD, REGISTERS_PER_SM, WARP};
 use crate::atoms::model::Atom;
 use crate::atoms::sync::SyncFacts;
 use crate::dtype::DType;
@@ -16,6 +16,7 @@ use crate::plan::data::choices::Choice;
 use crate::plan::data::combining::Combining;
 use crate::plan::data::folds::FoldPlan;
 use crate::plan::data::moves::{BoxCopy, Hop, Passage, Rows, SmemTile, Step};
+use crate::plan::data::teams::{Members, Team};
 use crate::plan::data::values::{Does, Flow, Node};
 use crate::plan::data::warp_roles::Roles;
 use crate::plan::work_tiles::{COLUMNS, Dim, Fate, SUMMED, Work};
@@ -150,7 +151,7 @@ impl Plan {
 
     /// Elements of a CTA's tile along the output's dimensions.
     pub fn tile(&self) -> [i64; 2] {
-        [0, COLUMNS].map(|dim| self.extent(dim))
+        self.work.tile()
     }
 
     /// Products side by side.
@@ -160,7 +161,7 @@ impl Plan {
 
     /// Whether an axis tells planes apart: its extent is no parameter of launches.
     pub fn is_of_planes(&self, axis: &Axis) -> bool {
-        let planes = self.work.dims.get(COLUMNS).and_then(Dim::unrolled);
+        let planes = self.work.unrolled();
         planes.is_some_and(|planes| planes.mode == axis.mode)
     }
 
@@ -193,6 +194,18 @@ impl Plan {
         let ctas = self.min_ctas_per_sm.unwrap_or(1).max(1);
         let threads = self.cta_threads().max(1).saturating_mul(ctas);
         (REGISTERS_PER_SM / threads).min(MAX_REGISTERS_PER_THREAD)
+    }
+
+    /// Teams of a CTA's threads: one of all where they are not told apart.
+    pub fn teams(&self) -> Vec<Members> {
+        let all = || Members {
+            team: Team::All,
+            count: 1,
+            warps: 0..self.cta_threads().div_ceil(WARP),
+            registers: None,
+        };
+        let parted = self.roles.as_ref().map(|roles| roles.teams.clone());
+        parted.unwrap_or_else(|| vec![all()])
     }
 
     /// Threads of a CTA.

@@ -1,12 +1,9 @@
 //! The data of a warp-specialized plan: who loads, who computes, what they hand one another.
-//!
-//! The consumers are the first warpgroups of a CTA, the producer is the last one, so that a
-//! consumer's thread index is its index in the tiled MMA (cooperative), or that index plus whole
-//! warpgroups (pingpong).
 
-use crate::arch::{MAX_REGISTERS_PER_THREAD, REGISTERS_PER_SM, WARPGROUP};
+use crate::arch::WARP;
 use crate::plan::data::matrix_descriptor::Descriptor;
 use crate::plan::data::moves::BoxCopy;
+use crate::plan::data::teams::{Members, Team, entry_registers};
 use crate::plan::data::values::Every;
 use crate::plan::work_tiles::Cluster;
 use crate::spec::keys::model::KernelSchedule;
@@ -39,8 +36,6 @@ pub struct LoadPipe {
     pub ring: Ring,
 }
 
-/// Warps of a warpgroup: each arrives by itself when it is done with a slot.
-pub const WARPS: u32 = 4;
 /// Bytes of an mbarrier (PTX ISA, mbarrier).
 pub const BARRIER_BYTES: u32 = 8;
 
@@ -49,10 +44,8 @@ pub const BARRIER_BYTES: u32 = 8;
 pub struct Roles {
     /// Cooperative or pingpong.
     pub schedule: KernelSchedule,
-    /// Warpgroups that compute.
-    pub consumers: u32,
-    /// Registers of a thread after the roles part: producer, consumer.
-    pub registers: [u32; 2],
+    /// Teams that the warps of a CTA part into.
+    pub teams: Vec<Members>,
     /// Groups of MMAs that run on while the next are issued.
     pub in_flight: u32,
     /// What the producer brings, in the order in which it does: first what each trip reads.
@@ -68,7 +61,25 @@ pub struct Roles {
 impl Roles {
     /// Threads of a CTA.
     pub fn threads(&self) -> u32 {
-        (self.consumers + 1) * WARPGROUP
+        let warps = self.teams.iter().map(|members| members.warps.end);
+        warps.max().unwrap_or(0) * WARP
+    }
+
+    /// A team that there is.
+    pub fn team(&self, team: Team) -> Option<&Members> {
+        self.teams.iter().find(|members| members.team == team)
+    }
+
+    /// Registers of a thread of a team once the teams have parted.
+    pub fn registers(&self, team: Team) -> u32 {
+        let own = self.team(team).and_then(|members| members.registers);
+        own.unwrap_or_else(|| entry_registers(self.threads()))
+    }
+
+    /// Warpgroups that compute.
+    pub fn consumers(&self) -> u32 {
+        self.team(Team::Consumers)
+            .map_or(0, |members| members.count)
     }
 
     /// The ranks of the CTAs whose loads go where those of that one go: its row and its column of
@@ -89,14 +100,14 @@ impl Roles {
 
     /// Sets of staging buffers: one that the consumers of a tile share out, or one each.
     pub fn staging_sets(&self) -> u32 {
-        self.consumers / self.consumers_of_a_tile()
+        self.consumers() / self.consumers_of_a_tile()
     }
 
     /// Consumers that work on one output tile together.
     pub fn consumers_of_a_tile(&self) -> u32 {
         match self.schedule {
             KernelSchedule::Pingpong => 1,
-            _ => self.consumers,
+            _ => self.consumers(),
         }
     }
 }
@@ -123,13 +134,8 @@ impl Roles {
         self.loads(Every::Trip).count() > self.descriptors.len()
     }
 
-    /// Whether the producer gives registers to the consumers.
+    /// Whether registers go from team to team.
     pub fn splits_registers(&self) -> bool {
-        self.registers[0] < self.registers[1]
+        self.teams.iter().any(|members| members.registers.is_some())
     }
-}
-
-/// Registers of a thread when a kernel of so many threads starts, one CTA to an SM.
-pub fn entry_registers(threads: u32) -> u32 {
-    (REGISTERS_PER_SM / threads / 8 * 8).min(MAX_REGISTERS_PER_THREAD)
 }

@@ -110,13 +110,10 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
 /// The work of a kernel whose warps are all alike, whose tiles may be cut along k.
 fn cut_along_k(spec: &Spec, alone: Work) -> Work {
     let scheduler = &spec.schedule.scheduler;
-    match (&scheduler.kind, &scheduler.ctas) {
-        (Auto::Given(kind @ SchedulerKind::StreamK), ctas) => Work {
-            source: Source::of(*kind),
-            ctas: match ctas {
-                Auto::Given(ctas) => Some(*ctas),
-                Auto::Auto => None,
-            },
+    match scheduler.kind {
+        Auto::Given(kind @ SchedulerKind::StreamK) => Work {
+            source: Source::of(kind),
+            ctas: scheduler.ctas.given(),
             ..alone
         },
         _ => alone,

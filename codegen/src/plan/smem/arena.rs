@@ -68,6 +68,6 @@ fn of_roles(plan: &Plan, roles: &Roles, arena: &mut Arena) {
         }
     }
     if roles.takes_turns() {
-        arena.put(Holds::Turns, roles.consumers, BARRIER_BYTES);
+        arena.put(Holds::Turns, roles.consumers(), BARRIER_BYTES);
     }
 }

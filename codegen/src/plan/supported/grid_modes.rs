@@ -54,10 +54,8 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
             modes.len(),
             tile.join(", "),
             match products::almost(&spec.problem.compute.formula) {
-                Some(_) =>
-                    "for tensor cores let a sum of two factors stand alone, in parentheses where \
-                     more is done to it; for threads ",
-                None => "",
+                Some(almost) => format!("for tensor cores {}; for threads ", almost.way_out),
+                None => String::new(),
             }
         );
         return chooser.violate("tile-modes", message);

@@ -84,6 +84,12 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
     if is_rows && computes.visited().len() > TILE_MODES {
         return grid_modes::check(spec, chooser);
     }
+    check_tile_modes(spec, chooser, is_rows);
+}
+
+/// Refuses tiles that have extents along other modes than theirs, or lack one.
+fn check_tile_modes(spec: &Spec, chooser: &mut Chooser<'_>, is_rows: bool) {
+    let computes = &spec.problem.compute;
     let outer = computes.outer_modes();
     let mut cut = outer.iter().filter(|mode| computes.modes.contains(mode));
     if let Some(mode) = cut.next() {
@@ -168,7 +174,11 @@ fn refuse(
     for misfit in misfits {
         let (form, limit) = (computes.kind().facts().name, misfit.limit);
         let spelled = atomics::in_place(&computes.formula, &computes.form, &misfit);
-        let spelled = spelled.or_else(|| products::of_each(computes, &misfit).map(Message::from));
+        let of_products = || {
+            let of_each = products::of_each(computes, &misfit);
+            of_each.or_else(|| products::out_of_sum(computes, &misfit))
+        };
+        let spelled = spelled.or_else(|| of_products().map(Message::from));
         let message = message!(
             "{}: {}, which kernels of the form {form} do not do yet: {}{}",
             paths::COMPUTE,

@@ -2,7 +2,7 @@
 //! several side by side, and epilogues that are no map of their elements.
 
 use tilewright_formula::affine::ModeId;
-use tilewright_formula::form::{Chain, Contraction, FoldSite};
+use tilewright_formula::form::{Chain, Contraction, FoldSite, Form};
 use tilewright_formula::functions::Fold;
 use tilewright_formula::syntax::Combine;
 use tilewright_formula::{Expr, ExprKind, Extent, Formula, Source, Statement};
@@ -129,13 +129,21 @@ fn without_results(formula: &Formula, found: &Contraction) -> Vec<ModeId> {
     both.filter(|mode| !of_outputs.contains(mode)).collect()
 }
 
+/// A sum of rows that multiplies as a product of matrices does, but is none.
+pub(in crate::plan) struct Almost {
+    /// Where it stands.
+    pub part: std::ops::Range<usize>,
+    /// How it becomes a product.
+    pub way_out: &'static str,
+}
+
 /// A sum of rows that multiplies as a product of matrices does, but is none, for all that it says
 /// besides.
-pub(in crate::plan) fn almost(formula: &Formula) -> Option<std::ops::Range<usize>> {
+pub(in crate::plan) fn almost(formula: &Formula) -> Option<Almost> {
     let mut found = None;
     let mut look = |expr: &Expr| {
         let ExprKind::Fold {
-            fold: Fold::Sum | Fold::Mean,
+            fold: fold @ (Fold::Sum | Fold::Mean),
             modes,
             body,
             ..
@@ -143,10 +151,18 @@ pub(in crate::plan) fn almost(formula: &Formula) -> Option<std::ops::Range<usize
         else {
             return;
         };
+        let way_out = match fold {
+            Fold::Mean => {
+                "write `sum` in the place of `mean`, in parentheses, times a scalar that has 1 by \
+                 the extent"
+            }
+            _ => "let a sum of two factors stand alone, in parentheses where more is done to it",
+        };
         let summed = modes.iter().fold(0, |set, mode| set | 1 << mode);
         body.visit(&mut |product| {
             if multiplies(product, summed) {
-                found = found.take().or_else(|| Some(expr.span.clone()));
+                let part = expr.span.clone();
+                found = found.take().or(Some(Almost { part, way_out }));
             }
         });
     };
@@ -456,6 +472,30 @@ pub(super) fn of_each(computes: &Computes, misfit: &Misfit) -> Option<String> {
             planes.count - 1
         )
     })
+}
+
+/// What to do where a factor is the same for all that is summed.
+pub(super) fn out_of_sum(computes: &Computes, misfit: &Misfit) -> Option<String> {
+    let Form::Contraction(found) = &computes.form else {
+        return None;
+    };
+    if misfit.limit.code != limitations::FACTOR.code {
+        return None;
+    }
+    let values = found.factors.iter().flat_map(|factor| &factor.values);
+    let factor = values
+        .filter(|value| value.free == 0)
+        .find(|value| value.span == misfit.part)?;
+    let formula = &computes.formula;
+    let text = formula.text.get(factor.span.clone())?;
+    let summed = found
+        .summed
+        .iter()
+        .filter_map(|mode| formula.modes.get(*mode));
+    let summed = Vec::from_iter(summed.map(|mode| mode.name.as_str())).join(",");
+    Some(format!(
+        "take it out of the sum, `{text} * (sum[{summed}] …)`"
+    ))
 }
 
 /// What a chain does beyond its first product.

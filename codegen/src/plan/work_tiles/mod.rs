@@ -186,6 +186,16 @@ impl Work {
         self.dims.get(dim).map_or(1, Dim::extent)
     }
 
+    /// Elements of a tile along the output's two dimensions.
+    pub fn tile(&self) -> [i64; 2] {
+        [0, COLUMNS].map(|dim| self.extent(dim))
+    }
+
+    /// The mode that there are products side by side of.
+    pub fn unrolled(&self) -> Option<&ModeFate> {
+        self.dims.get(COLUMNS)?.unrolled()
+    }
+
     /// What tiles stand along in the output's two dimensions; none where a tile has all.
     pub fn across(&self) -> [Option<&ModeFate>; 2] {
         [0, COLUMNS].map(|at| self.dims.get(at)?.counted())

@@ -11,6 +11,14 @@ pub enum Auto<T> {
 }
 
 impl<T: Clone> Auto<T> {
+    /// The value, where one is given.
+    pub fn given(&self) -> Option<T> {
+        match self {
+            Auto::Given(value) => Some(value.clone()),
+            Auto::Auto => None,
+        }
+    }
+
     /// The given value, or that of `default`.
     pub fn unwrap_or_else(&self, default: impl FnOnce() -> T) -> T {
         match self {

@@ -81,7 +81,13 @@ pub(in crate::spec) fn layout(text: &str) -> Result<(Vec<Entry>, Strides), Misfi
 
 fn entries(text: &str, offset: usize, tuple: &IntTuple<Sym>) -> Result<Vec<Entry>, Misfit> {
     if tuple.depth() > 1 {
-        let message = "nested tuples are not used here".to_string();
+        let leaves = tuple.leaves();
+        let leaves: Vec<String> = leaves.iter().map(ToString::to_string).collect();
+        let message = format!(
+            "nested tuples are not used here: {} are a mode each, one after another, and the \
+             formula has all of them",
+            leaves.join(", ")
+        );
         return Err(Misfit {
             at: offset..offset + text.len(),
             message,

@@ -100,8 +100,7 @@ fn equal_values_are_no_error() {
     );
 }
 
-/// Of one instruction as of two: lanes of it, warps that come to it one after the other, and one
-/// warp that comes to it twice.
+/// Of one instruction as of two: lanes of it, and warps that come to it one after the other.
 #[test]
 fn values_that_differ_are_a_race_at_one_instruction() {
     let race = |body: &str| {

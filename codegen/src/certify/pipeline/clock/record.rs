@@ -3,7 +3,7 @@
 use super::Phases;
 use crate::certify::pipeline::Machine;
 use crate::certify::timeline::{Activity, Lane, Span};
-use crate::ir::tile::Team;
+use crate::plan::data::teams::Team;
 
 /// Spans of all roles, and of the engines of CTA 0.
 #[derive(Default)]

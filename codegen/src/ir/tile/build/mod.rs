@@ -13,8 +13,9 @@ mod epilogue;
 mod main_loops;
 
 use crate::error::{Error, Result};
-use crate::ir::tile::{Across, Engine, Every, Full, Kernel, Op, Pipe, PipeId, Sync, Team, View};
+use crate::ir::tile::{Across, Engine, Every, Full, Kernel, Op, Pipe, PipeId, Sync, View};
 use crate::plan::data::model::Plan;
+use crate::plan::data::teams::Team;
 use crate::plan::data::values::Staged;
 use crate::spec::keys::model::LaunchKind;
 use main_loops::{multistage, synchronous, warp_specialized};
@@ -74,13 +75,13 @@ pub fn build(plan: &Plan) -> Result<Kernel> {
         let made = body.iter().take_while(|op| **op == Op::InitPipes).count();
         body.insert(made, sync(Sync::Follow));
     }
-    let (tiles, pipes, teams) = tiles.finish();
+    let (tiles, pipes) = tiles.finish();
     Ok(Kernel {
         id: plan.id.clone(),
         work: plan.work.clone(),
         tiles,
         pipes,
-        teams,
+        teams: plan.teams(),
         body,
     })
 }

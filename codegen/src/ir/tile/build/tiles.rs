@@ -7,8 +7,7 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::ir::tile::build::bug;
 use crate::ir::tile::{
-    Bounds, CopyId, Held, Members, Op, Pipe, PipeId, Place, Slice, Stage, Team, Tile, TileId, View,
-    WHOLE,
+    Bounds, CopyId, Held, Op, Pipe, PipeId, Place, Slice, Stage, Tile, TileId, View, WHOLE,
 };
 use crate::plan::copies::partition;
 use crate::plan::data::model::Plan;
@@ -20,7 +19,6 @@ pub(super) struct Tiles<'p> {
     plan: &'p Plan,
     tiles: Vec<Tile>,
     pipes: Vec<Pipe>,
-    teams: Vec<Members>,
 }
 
 impl<'p> Tiles<'p> {
@@ -30,7 +28,6 @@ impl<'p> Tiles<'p> {
             plan,
             tiles: Vec::new(),
             pipes: Vec::new(),
-            teams: Vec::new(),
         };
         for (number, operand) in plan.operands.iter().enumerate() {
             for plane in plan.planes_of(operand) {
@@ -52,29 +49,15 @@ impl<'p> Tiles<'p> {
         self.plan
     }
 
-    /// Every tile, every pipe, every team: one of all threads where they are not told apart.
-    pub fn finish(self) -> (Vec<Tile>, Vec<Pipe>, Vec<Members>) {
-        let all = Members {
-            team: Team::All,
-            count: 1,
-            registers: None,
-        };
-        let teams = match self.teams.is_empty() {
-            true => vec![all],
-            false => self.teams,
-        };
-        (self.tiles, self.pipes, teams)
+    /// Every tile and every pipe.
+    pub fn finish(self) -> (Vec<Tile>, Vec<Pipe>) {
+        (self.tiles, self.pipes)
     }
 
     /// Adds a pipe.
     pub fn pipe(&mut self, pipe: Pipe) -> PipeId {
         self.pipes.push(pipe);
         PipeId(self.pipes.len() - 1)
-    }
-
-    /// Adds a team.
-    pub fn team(&mut self, members: Members) {
-        self.teams.push(members);
     }
 
     /// A tile with the modes of an operand.

@@ -210,7 +210,7 @@ impl<'p> Lowering<'p> {
             1 => self.warpgroup_meets(),
             // The warpgroups meet by themselves at the barriers before it.
             _ => {
-                let id = Arg::Int(int(i64::from(roles.consumers) + 1));
+                let id = Arg::Int(int(i64::from(roles.consumers()) + 1));
                 let threads = Arg::Imm(i64::from(self.plan.threads));
                 self.sync(
                     (Act::Meet, Scope::Warps),

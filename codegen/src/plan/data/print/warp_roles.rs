@@ -6,8 +6,9 @@ use crate::arch::WARPGROUP;
 use crate::plan::data::matrix_descriptor::{Descriptor, Major, UNIT_BYTES};
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::{BoxCopy, Hop};
+use crate::plan::data::teams::{Team, WARPS, entry_registers};
 use crate::plan::data::values::Every;
-use crate::plan::data::warp_roles::{LoadPipe, Roles, WARPS, entry_registers};
+use crate::plan::data::warp_roles::{LoadPipe, Roles};
 use crate::plan::work_tiles::Cluster;
 use crate::spec::keys::model::KernelSchedule;
 
@@ -36,10 +37,10 @@ pub(super) fn write(f: &mut fmt::Formatter<'_>, plan: &Plan, roles: &Roles) -> f
 }
 
 fn write_teams(f: &mut fmt::Formatter<'_>, roles: &Roles) -> fmt::Result {
-    let [producer, consumer] = roles.registers;
-    let consumers = roles.consumers;
+    let consumers = roles.consumers();
     let schedule = roles.schedule.name();
     let entry = entry_registers(roles.threads());
+    let [producer, consumer] = [Team::Producer, Team::Consumers].map(|team| roles.registers(team));
     let kept = match roles.splits_registers() {
         true => "",
         false => ", kept by all roles",

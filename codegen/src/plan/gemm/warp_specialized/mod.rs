@@ -18,8 +18,9 @@ use crate::plan::data::choices::{Choice, LeftOut};
 use crate::plan::data::matrix_descriptor::Descriptor;
 use crate::plan::data::model::{MmaPlan, Plan};
 use crate::plan::data::moves::BoxCopy;
+use crate::plan::data::teams::{WARPS, specialized};
 use crate::plan::data::values::Every;
-use crate::plan::data::warp_roles::{BARRIER_BYTES, LoadPipe, Ring, Roles, WARPS};
+use crate::plan::data::warp_roles::{BARRIER_BYTES, LoadPipe, Ring, Roles};
 use crate::plan::gemm::multistage_copies;
 use crate::plan::gemm::warp_specialized::tma_loads::Input;
 pub(super) use crate::plan::gemm::warp_specialized::tma_store::stores;
@@ -101,8 +102,7 @@ pub(super) fn plan(
     let mut roles = Roles {
         pipes: Vec::new(),
         schedule,
-        consumers,
-        registers,
+        teams: specialized(consumers, registers),
         in_flight: in_flight(spec, chooser),
         descriptors,
         store,
@@ -172,10 +172,7 @@ fn work(spec: &Spec, alone: &Work) -> Work {
                 (spec.schedule.scheduler.kind).unwrap_or_else(|| SchedulerKind::Persistent),
             ),
         },
-        ctas: match spec.schedule.scheduler.ctas {
-            Auto::Given(ctas) => Some(ctas),
-            Auto::Auto => None,
-        },
+        ctas: spec.schedule.scheduler.ctas.given(),
         cluster: Some(Cluster([
             spec.schedule.cluster[0] as u32,
             spec.schedule.cluster[1] as u32,
@@ -387,7 +384,7 @@ pub(super) fn map_misfit(operand: &Operand) -> Option<String> {
         let mut apart = operand.axes_apart();
         return Some(match apart.find(|axis| axis.stride == Stride::Const(1)) {
             Some(Axis { mode, .. }) => format!(
-                "has stride 1 along {mode}, which tells products apart: tensor maps need it along \
+                "has stride 1 along {mode}, which no tile lies along: tensor maps need it along \
                  {} or {}: use another layout, or schedule multistage",
                 operand.axis(0).mode,
                 operand.axis(1).mode

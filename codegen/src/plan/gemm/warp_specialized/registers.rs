@@ -2,7 +2,7 @@
 
 use crate::arch::{MAX_REGISTERS_PER_THREAD, WARPGROUP};
 use crate::error::message;
-use crate::plan::data::warp_roles::entry_registers;
+use crate::plan::data::teams::entry_registers;
 use crate::plan::instructions::choose::Chooser;
 use crate::plan::work_tiles::Work;
 use crate::spec::keys::model::{Auto, Spec};
@@ -21,7 +21,7 @@ pub(super) fn registers(
     work: &Work,
     consumers: u32,
     [accumulators, atom_n]: [i64; 2],
-) -> [u32; 2] {
+) -> [Option<u32>; 2] {
     let threads = (consumers + 1) * WARPGROUP;
     let entry = entry_registers(threads);
     if let Auto::Given(asked) = spec.schedule.pipeline.producer_registers
@@ -48,8 +48,8 @@ pub(super) fn registers(
                 _ => 32,
             }
         });
-    let registers = split_registers(producer, consumers);
-    let available = i64::from(registers[1]);
+    let [producer, consumer] = split_registers(producer, consumers);
+    let available = i64::from(consumer);
     if accumulators + OTHER_REGISTERS > available {
         let way_out = match spec.schedule.pipeline.producer_registers {
             Auto::Given(_) => message!(
@@ -79,7 +79,10 @@ pub(super) fn registers(
         );
         chooser.violate("registers", message);
     }
-    registers
+    match producer < consumer {
+        true => [Some(producer), Some(consumer)],
+        false => [None; 2],
+    }
 }
 
 /// Registers of producer and consumers when a producer's thread keeps that many: what the CTA got

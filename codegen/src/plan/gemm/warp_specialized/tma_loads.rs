@@ -22,6 +22,9 @@ use crate::spec::keys::paths;
 /// Bytes of the rows of each swizzle's pattern, the widest first, and of a core matrix.
 const WIDTHS: [i64; 4] = [128, 64, 32, 16];
 
+/// Most boxes of one slab that a CTA loads: tiles have 512 rows at most.
+const MOST_BOXES: i64 = 2;
+
 /// Bytes that a box's place in shared memory is a multiple of (PTX ISA, cp.async.bulk.tensor).
 const SMEM_ALIGN: i64 = 128;
 
@@ -90,6 +93,7 @@ pub(super) fn input(
     let Some(share) = share_of(spec, chooser, input, [own[1 - contiguous], width]) else {
         return Ok(None);
     };
+    let boxed = share.rows / share.boxes;
     let what = ["a tensor map", "bulk copies"][usize::from(operand.packed)];
     let reason = format!("copy.{name}.g2s: {what}");
     assume_bytes(plan, operand, TENSOR_ALIGN, &reason);
@@ -113,38 +117,50 @@ pub(super) fn input(
         plane_rows: (input.planes > 1).then_some(own[0]),
         packed: operand.packed,
         shared_along: Some(input.shared_along),
-        box_extents: by_mode(contiguous, span, share),
+        box_extents: by_mode(contiguous, span, boxed),
         swizzle_bytes: width as u32,
-        places: places(input, contiguous, [span, width]),
+        places: places(input, contiguous, [span, width], &share),
         parts: input.parts,
         part_step: BoxPlace {
-            coord: by_mode(contiguous, 0, share),
-            offset_bytes: share * width,
+            coord: by_mode(contiguous, 0, share.rows),
+            offset_bytes: share.rows * width,
         },
     };
     Ok(Some((load, descriptor)))
 }
 
-/// Rows of a tile that each CTA that shares it loads, of so many bytes each. A swizzle follows the
-/// address, so that a part may begin anywhere in a pattern; what is packed is so by whole ones.
+/// What a CTA loads of each slab of a tile.
+struct Share {
+    /// Rows.
+    rows: i64,
+    /// Boxes of as many rows each, one behind the other.
+    boxes: i64,
+}
+
+/// What each CTA that shares a tile loads of it, of rows of so many bytes, in as few boxes as there
+/// can be. A swizzle follows the address, so that a part may begin anywhere in a pattern; what is
+/// packed is so by whole ones, and lies in one.
 fn share_of(
     spec: &Spec,
     chooser: &mut Chooser<'_>,
     input: &Input<'_>,
     [rows, width]: [i64; 2],
-) -> Option<i64> {
+) -> Option<Share> {
     let unit = match input.operand.packed {
         true => PATTERN_ROWS,
         false => (SMEM_ALIGN / width).max(1),
     };
-    let splits = |parts: i64| {
+    let most = if input.operand.packed { 1 } else { MOST_BOXES };
+    let split = |parts: i64| {
         let share = rows / parts;
-        rows % parts == 0 && share % unit == 0 && share <= MAX_BOX
+        let fits = |boxes: &i64| share % (boxes * unit) == 0 && share / boxes <= MAX_BOX;
+        let boxes = (1..=most).find(fits).filter(|_| rows % parts == 0)?;
+        Some(Share { rows: share, boxes })
     };
     let parts = i64::from(input.parts);
-    let share = rows / parts;
-    if !splits(parts) {
-        let fewer = (1..parts).rev().find(|fewer| splits(*fewer));
+    let share = split(parts);
+    if share.is_none() {
+        let fewer = (1..parts).rev().find(|fewer| split(*fewer).is_some());
         let way_out = match fewer {
             Some(fewer) => {
                 let mut cluster = spec.schedule.cluster;
@@ -165,9 +181,8 @@ fn share_of(
             way_out
         );
         chooser.violate("box", message);
-        return None;
     }
-    Some(share)
+    share
 }
 
 /// Whether an operand's tile is some of the patterns that it is packed by.
@@ -190,8 +205,13 @@ fn packs(chooser: &mut Chooser<'_>, input: &Input<'_>) -> bool {
 }
 
 /// Where the boxes of part 0 lie: slabs as wide as the swizzle, of each the planes one below the
-/// other.
-fn places(input: &Input<'_>, contiguous: usize, [span, width]: [i64; 2]) -> Vec<BoxPlace> {
+/// other, of each the boxes of the part.
+fn places(
+    input: &Input<'_>,
+    contiguous: usize,
+    [span, width]: [i64; 2],
+    share: &Share,
+) -> Vec<BoxPlace> {
     let tile = input.tile;
     let slabs = (0..tile[contiguous] / span).map(|number| BoxPlace {
         coord: by_mode(contiguous, number * span, 0),
@@ -204,8 +224,14 @@ fn places(input: &Input<'_>, contiguous: usize, [span, width]: [i64; 2]) -> Vec<
         coord: [rows, 0],
         offset_bytes: rows * width,
     };
-    let places = slabs.flat_map(|slab| (0..planes).map(move |plane| slab.after(below, plane)));
-    places.collect()
+    let boxed = share.rows / share.boxes;
+    let next = BoxPlace {
+        coord: by_mode(contiguous, 0, boxed),
+        offset_bytes: boxed * width,
+    };
+    let planes = slabs.flat_map(|slab| (0..planes).map(move |plane| slab.after(below, plane)));
+    let boxes = |plane: BoxPlace| (0..share.boxes).map(move |number| plane.after(next, number));
+    planes.flat_map(boxes).collect()
 }
 
 /// Whether the MMA reads the operand contiguous along m or n as well: it then has an operand that

@@ -48,12 +48,26 @@ pub(super) fn check_planes(spec: &Spec, chooser: &mut Chooser<'_>, along_n: i64)
     }
 }
 
-/// Warpgroups side by side along m and n on one tile.
+/// Most warpgroups on one tile.
+const MOST_WARPGROUPS: i64 = 3;
+
+/// The widest tile of so many warpgroups side by side along n: an mma each.
+fn widest(spec: &Spec, along_n: i64) -> i64 {
+    let planes = spec.problem.compute.plane_count();
+    (MAX_BOX / planes / 8).max(1) * 8 * along_n
+}
+
+/// Warpgroups side by side along m and n on one tile: along n where it is wider than one's mma.
 pub(super) fn consumers(spec: &Spec, schedule: KernelSchedule) -> [i64; 2] {
+    let [m, n] = [spec.schedule.cta_tile[0], spec.schedule.cta_tile[1]];
     match (&spec.schedule.mma.atoms, schedule) {
         (Auto::Given([m, n, _]), _) => [*m, *n],
         (Auto::Auto, KernelSchedule::Pingpong) => [1, 1],
-        (Auto::Auto, _) => match spec.schedule.cta_tile[0] / MMA_ROWS {
+        (Auto::Auto, _) if n > widest(spec, 1) => {
+            let fits = |along: &i64| n % (8 * along) == 0 && n <= widest(spec, *along);
+            [1, (2..=MOST_WARPGROUPS).find(fits).unwrap_or(1)]
+        }
+        (Auto::Auto, _) => match m / MMA_ROWS {
             0 | 1 => [1, 1],
             3 => [3, 1],
             _ => [2, 1],
@@ -127,7 +141,7 @@ pub(super) fn tiled_mma(
         good = false;
     }
     let planes = spec.problem.compute.plane_count();
-    let most = (MAX_BOX / planes / 8).max(1) * 8 * along_n;
+    let most = widest(spec, along_n);
     if n % (8 * along_n) != 0 || n > most {
         let unit = 8 * along_n;
         let nearest = ((n / unit).max(1) * unit).min(most);

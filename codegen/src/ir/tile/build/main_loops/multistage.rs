@@ -7,8 +7,9 @@ use crate::error::Result;
 use crate::ir::tile::build::product::{Factor, Product};
 use crate::ir::tile::build::tiles::Tiles;
 use crate::ir::tile::build::{WorkTile, epilogue, hand_on, partials, ring, sync};
-use crate::ir::tile::{Bounds, End, Op, PipeId, Slice, Stage, Sync, Team, Trips, View, WHOLE};
+use crate::ir::tile::{Bounds, End, Op, PipeId, Slice, Stage, Sync, Trips, View, WHOLE};
 use crate::plan::data::moves::Hop;
+use crate::plan::data::teams::Team;
 
 /// What a CTA does with a work tile.
 pub(in crate::ir::tile::build) fn work_tile(

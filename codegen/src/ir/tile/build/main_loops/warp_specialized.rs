@@ -10,10 +10,11 @@ use crate::ir::tile::build::tiles::Tiles;
 use crate::ir::tile::build::values::OfTrips;
 use crate::ir::tile::build::{WorkTile, bug, epilogue, hand_on, partials};
 use crate::ir::tile::{
-    Across, Bounds, End, Engine, Every, Full, Members, Op, Pipe, PipeId, Slice, Stage, Start, Sync,
-    Team, TileId, Trips, View, WHOLE,
+    Across, Bounds, End, Engine, Every, Full, Op, Pipe, PipeId, Slice, Stage, Start, Sync, TileId,
+    Trips, View, WHOLE,
 };
 use crate::plan::data::moves::{BoxCopy, Hop};
+use crate::plan::data::teams::Team;
 use crate::plan::data::warp_roles::{LoadPipe, Roles};
 
 /// The pipes of a kernel.
@@ -36,18 +37,6 @@ pub(in crate::ir::tile::build) fn body(
     product: &Product<'_>,
     roles: &Roles,
 ) -> Result<Vec<Op>> {
-    let [producer, consumer] = roles.registers;
-    let registers = |count: u32| roles.splits_registers().then_some(count);
-    for (team, count, left) in [
-        (Team::Producer, 1, producer),
-        (Team::Consumers, roles.consumers, consumer),
-    ] {
-        tiles.team(Members {
-            team,
-            count,
-            registers: registers(left),
-        });
-    }
     let pipes = Pipes::of(tiles, product, roles)?;
     Ok(vec![
         Op::InitPipes,
@@ -73,7 +62,7 @@ impl Pipes {
         let turns = roles.takes_turns().then(|| {
             tiles.pipe(Pipe {
                 name: "turns",
-                slots: roles.consumers,
+                slots: roles.consumers(),
                 tiles: Vec::new(),
                 fill: consumers,
                 empty: consumers,

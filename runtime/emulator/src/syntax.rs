@@ -2,14 +2,16 @@
 
 mod release;
 mod scope;
-mod declaration;
-mod labels;
+mod parser;
+mod lines;
 mod external;
 mod initialiser;
-mod function;
+mod declaration;
+mod labels;
 mod operands;
 mod body;
-mod parser;
+mod function;
+mod directives;
 
 pub use parser::{ParseError, ParseErrors};
 
@@ -30,6 +32,6 @@ impl Module {
     /// # Ok::<(), tilewright_emulator::ParseErrors>(())
     /// ```
     pub fn parse(text: &str) -> Result<Module, ParseErrors> {
-        parser::parse(text)
+        directives::parse(text)
     }
 }

@@ -1,7 +1,8 @@
 //! `atom` and `red`, and the pairs of operation and type that PTX has.
 
+use super::decoder::Decoder;
 use super::memory::{in_registers, note_strong, order, space, vector};
-use super::{Decoded, Decoder, to_dst, to_src};
+use super::operands::{Decoded, to_dst, to_src};
 use crate::inst::{AtomOp, AtomType, Atomic, Exec, Reg, Src};
 use crate::operand::Operand;
 use crate::types::Ty;

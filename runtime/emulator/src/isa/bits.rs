@@ -1,7 +1,8 @@
 //! Bit operations: counts, fields, shifts, permutations, dot products of bytes.
 
-use super::integer::{ZERO, bits, lanes, signed, width};
-use super::{Decoded, Decoder, to_dst, to_pred_dst};
+use super::decoder::Decoder;
+use super::lanes::{ZERO, bits, lanes, signed, width};
+use super::operands::{Decoded, to_dst, to_pred_dst};
 use crate::inst::{Exec, LaneFn, Lanes, Logic};
 use crate::num::int::{self, Permute, sign_extend, truncate};
 use crate::operand::Operand;

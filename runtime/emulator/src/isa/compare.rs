@@ -1,7 +1,8 @@
 //! Comparisons, selections and logic, on data and on predicates.
 
-use super::integer::{ZERO, lanes};
-use super::{Decoded, Decoder, to_pred_dst};
+use super::decoder::Decoder;
+use super::lanes::{ZERO, lanes};
+use super::operands::{Decoded, to_pred_dst};
 use crate::inst::{Combine, CompareFn, Exec, LaneFn, Lanes, PredOp, PredSrc};
 use crate::num::float::flush;
 use crate::num::int::{sign_extend, truncate};

@@ -1,7 +1,8 @@
 //! Branches, calls and what does nothing here.
 
-use super::integer::lanes;
-use super::{Decoded, Decoder, to_wider_src};
+use super::decoder::Decoder;
+use super::lanes::lanes;
+use super::operands::{Decoded, to_wider_src};
 use crate::inst::{Actual, Call, Exec, LaneFn, Lanes, Src};
 use crate::lexer::Literal;
 use crate::operand::Operand;

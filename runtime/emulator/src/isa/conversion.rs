@@ -1,7 +1,9 @@
 //! `cvt` in its scalar and packed forms.
 
-use super::integer::{ZERO, lanes};
-use super::{Decoded, Decoder, floating};
+use super::decoder::Decoder;
+use super::floating;
+use super::lanes::{ZERO, lanes};
+use super::operands::Decoded;
 use crate::inst::{Exec, LaneFn, Lanes, Reg, Src};
 use crate::num::convert::{Conversion, Integral, Scalar};
 use crate::num::int::{sign_extend, truncate};
@@ -82,7 +84,7 @@ pub(super) fn cvt_pack(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
         let narrow = |v: u64| truncate(i64::from(v as i32).clamp(least, most) as u64, bits);
         c << (2 * bits) | narrow(a) << bits | narrow(b)
     });
-    let imm = super::integer::width(to);
+    let imm = super::lanes::width(to);
     if fills {
         return d.mixed(f, Ty::B32, [Ty::S32, Ty::S32, Ty::B32], imm);
     }

@@ -1,7 +1,8 @@
 //! Floating-point arithmetic on f32, f64, f16, bf16 and their pairs.
 
-use super::integer::{ZERO, lanes};
-use super::{Decoded, Decoder};
+use super::decoder::Decoder;
+use super::lanes::{ZERO, lanes};
+use super::operands::Decoded;
 use crate::inst::{Exec, LaneFn, Lanes, Src};
 use crate::num::approx::Approx;
 use crate::num::double;

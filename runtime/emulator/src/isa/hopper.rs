@@ -1,9 +1,10 @@
 //! mbarriers, clusters, bulk and tensor copies, tensor maps, proxy fences.
 
 use super::atomic::{atom_type, check_atom};
-use super::integer::ZERO;
+use super::decoder::Decoder;
+use super::lanes::ZERO;
 use super::memory::note_global;
-use super::{Decoded, Decoder, to_src};
+use super::operands::{Decoded, to_src};
 use crate::finding::Space;
 use crate::inst::{
     AccessSpace, Address, Arrival, AtomOp, BulkCopy, Exec, Fence, MapCopy, MapField, MapReplace,

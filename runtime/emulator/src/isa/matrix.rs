@@ -1,7 +1,8 @@
 //! Asynchronous copies, matrix moves and tensor-core products.
 
+use super::decoder::Decoder;
 use super::memory::shared_address;
-use super::{Decoded, Decoder, to_dst, to_src};
+use super::operands::{Decoded, to_dst, to_src};
 use crate::finding::Space;
 use crate::inst::{AccessSpace, AsyncCopy, Exec, MatrixMove, Mma, PredSrc, Reg, Src};
 use crate::operand::Operand;

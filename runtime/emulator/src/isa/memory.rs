@@ -1,7 +1,8 @@
 //! Moves, loads, stores and address conversions.
 
-use super::integer::{ZERO, lanes};
-use super::{Decoded, Decoder, to_dst, to_pred_dst, to_src, to_wider_dst, to_wider_src};
+use super::decoder::Decoder;
+use super::lanes::{ZERO, lanes};
+use super::operands::{Decoded, to_dst, to_pred_dst, to_src, to_wider_dst, to_wider_src};
 use crate::finding::Space;
 use crate::inst::{
     Access, AccessSpace, Address, Exec, LaneFn, Lanes, Order, PredOp, PredSrc, Reg, Scope, Src,

@@ -1,11 +1,13 @@
 //! Operands as written to what instructions read and write: registers, predicates, numbers.
 
-use super::Decoded;
 use crate::inst::{PredSrc, Reg, Src};
 use crate::lexer::Literal;
 use crate::module::FUNCTION_WINDOW;
 use crate::operand::Operand;
 use crate::types::Ty;
+
+/// What decoding gives; the opcode is prepended to the message.
+pub(crate) type Decoded<T> = Result<T, String>;
 
 /// Bases whose registers may be wider than their types (ISA 9.4.1).
 pub(super) const WIDER: [&str; 4] = ["ld", "ldu", "st", "cvt"];

@@ -7,7 +7,7 @@ mod hopper;
 mod machine;
 mod warpgroup;
 
-use super::{Group, Spec};
+use super::decoder::{Group, Spec};
 use crate::counters::InstClass;
 use crate::types::{Ty, TypeSet};
 

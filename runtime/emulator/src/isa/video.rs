@@ -1,7 +1,8 @@
 //! The scalar video instructions: `vadd vsub vabsdiff vmin vmax vshl vshr`.
 
-use super::integer::ZERO;
-use super::{Decoded, Decoder, to_dst, to_src};
+use super::decoder::Decoder;
+use super::lanes::ZERO;
+use super::operands::{Decoded, to_dst, to_src};
 use crate::inst::{Exec, Src};
 use crate::num::video::{Part, Second, Video, VideoOp};
 use crate::operand::Operand;

@@ -1,7 +1,9 @@
 //! Barriers and warp collectives.
 
-use super::integer::ZERO;
-use super::{Decoded, Decoder, floating, to_dst, to_pred_dst};
+use super::decoder::Decoder;
+use super::floating;
+use super::lanes::ZERO;
+use super::operands::{Decoded, to_dst, to_pred_dst};
 use crate::inst::{Barrier, BarrierKind, Collective, CollectiveKind, Exec, PredSrc, Src};
 use crate::operand::Operand;
 use crate::types::Ty;

@@ -1,7 +1,8 @@
 //! `wgmma`: shapes, types and operands (ISA 9.7.15).
 
+use super::decoder::Decoder;
 use super::matrix::{element, sources};
-use super::{Decoded, Decoder, to_dst};
+use super::operands::{Decoded, to_dst};
 use crate::inst::{Exec, PredSrc, Reg, Src, Wgmma};
 use crate::operand::Operand;
 use crate::tensor_core::{Element, Sum};

@@ -1,7 +1,8 @@
 //! `wmma`: shapes, types and fragments (ISA 9.7.14.4).
 
+use super::decoder::Decoder;
 use super::matrix::{accumulator, element, sources};
-use super::{Decoded, Decoder, to_dst};
+use super::operands::{Decoded, to_dst};
 use crate::finding::Space;
 use crate::inst::{AccessSpace, Exec, Fragment, FragmentMove, Reg, Src, Wmma};
 use crate::tensor_core::{Element, Sum};

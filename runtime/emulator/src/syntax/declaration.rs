@@ -1,4 +1,5 @@
-//! Variables and registers: `.reg .local .shared .param .global .const`, with initialisers.
+//! Variables and registers: `.reg .local .shared .param .global .const`, with initialisers, and
+//! `.extern .global`.
 
 use super::parser::{MAX_REGISTERS, MAX_VARIABLE_BYTES, Parsed, Parser, show};
 use super::scope::Named;
@@ -194,6 +195,21 @@ impl<'a> Parser<'a> {
         loop {
             let (name, dims) = self.declarator_name()?;
             self.module_variable(space, shape, name, dims)?;
+            if !self.lexer.eat(b',') {
+                return self.expect(b';');
+            }
+        }
+    }
+
+    /// `.extern .global .align 4 .b8 name[];`
+    pub(super) fn external_variables(&mut self) -> Parsed<()> {
+        self.word("a space")?;
+        let shape = self.declarator_head()?;
+        loop {
+            let place = self.lexer.place();
+            let (name, dims) = self.declarator_name()?;
+            shape.layout(&dims)?;
+            self.external(name, place)?;
             if !self.lexer.eat(b',') {
                 return self.expect(b';');
             }

@@ -3,7 +3,7 @@
 //! One text is run at a time, so nothing else can define them. Their addresses are known at the
 //! declaration; the definition takes that address.
 
-use super::parser::{Parsed, Parser};
+use super::parser::{External, Parsed, Parser};
 use super::scope::Named;
 use crate::finding::Space;
 use crate::inst::Src;
@@ -12,36 +12,13 @@ use crate::module::{EXTERN_STRIDE, EXTERN_VARIABLES};
 /// Variables that one text may declare so.
 const MOST: usize = 4096;
 
-/// A variable that was declared `.extern`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct External<'a> {
-    name: &'a str,
-    place: (u32, u32),
-    used: bool,
-    defined: bool,
-}
-
 fn address(index: usize) -> u64 {
     EXTERN_VARIABLES + EXTERN_STRIDE * index as u64
 }
 
 impl<'a> Parser<'a> {
-    /// `.extern .global .align 4 .b8 name[];`
-    pub(super) fn external_variables(&mut self) -> Parsed<()> {
-        self.word("a space")?;
-        let shape = self.declarator_head()?;
-        loop {
-            let place = self.lexer.place();
-            let (name, dims) = self.declarator_name()?;
-            shape.layout(&dims)?;
-            self.external(name, place)?;
-            if !self.lexer.eat(b',') {
-                return self.expect(b';');
-            }
-        }
-    }
-
-    fn external(&mut self, name: &'a str, place: (u32, u32)) -> Parsed<()> {
+    /// Declares one.
+    pub(super) fn external(&mut self, name: &'a str, place: (u32, u32)) -> Parsed<()> {
         if self.module.narrow {
             return Err("unsupported .extern variable with addresses of 32 bits".to_owned());
         }

@@ -1,16 +1,14 @@
-//! The module level: directives, functions, and the errors of a whole text.
+//! The parser of one text: what is known of the module and of the current function, the errors, and
+//! the words and numbers that all statements are made of.
 
 use std::collections::HashMap;
 
-use super::external::External;
-use super::release;
 use super::scope::{NameMap, Named, Scopes};
 use crate::architecture::Architecture;
-use crate::finding::Space;
 use crate::inst::Reg;
 use crate::isa::Form;
 use crate::lexer::{Lexer, Literal, Token, literal};
-use crate::module::{Function, Module, NARROW_VARIABLES, PREDICATE, RegisterNames};
+use crate::module::{Function, Module, PREDICATE, RegisterNames};
 use crate::operand::{LabelUse, Operand};
 
 /// One problem of a PTX text.
@@ -50,8 +48,6 @@ pub(crate) type Problem = String;
 pub(crate) type Parsed<T> = Result<T, Problem>;
 
 const MAX_ERRORS: usize = 100;
-/// Bytes of a text: what is made of it takes some times as much memory.
-const MAX_TEXT_BYTES: usize = 64 << 20;
 /// Registers and bytes of local memory a function may declare.
 pub(crate) const MAX_REGISTERS: u32 = 1 << 16;
 pub(crate) const MAX_LOCAL_BYTES: u64 = 512 << 10;
@@ -63,6 +59,15 @@ pub(crate) const MAX_VARIABLE_BYTES: u64 = 256 << 20;
 pub(crate) struct Builder {
     pub(crate) is_entry: bool,
     pub(crate) function: Function,
+}
+
+/// A variable that was declared `.extern`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct External<'a> {
+    pub(super) name: &'a str,
+    pub(super) place: (u32, u32),
+    pub(super) used: bool,
+    pub(super) defined: bool,
 }
 
 /// The parser of one text.
@@ -80,57 +85,36 @@ pub(crate) struct Parser<'a> {
     pub(crate) global_bytes: u64,
     pub(crate) externals: Vec<External<'a>>,
     function_of: HashMap<&'a str, u32>,
-    has_address_size: bool,
+    pub(super) has_address_size: bool,
     /// That of the last `.target`.
     pub(crate) architecture: Option<Architecture>,
-    errors: Vec<ParseError>,
-}
-
-/// Parses a whole text.
-pub(crate) fn parse(text: &str) -> Result<Module, ParseErrors> {
-    let mut parser = Parser {
-        lexer: Lexer::new(text),
-        scopes: Scopes::new(),
-        module: Module::default(),
-        builder: Builder::default(),
-        operands: Vec::new(),
-        elements: Vec::new(),
-        labels: Vec::new(),
-        forms: Vec::new(),
-        form_of: NameMap::default(),
-        global_end: crate::module::GLOBAL_VARIABLES,
-        global_bytes: 0,
-        externals: Vec::new(),
-        function_of: HashMap::new(),
-        has_address_size: false,
-        architecture: None,
-        errors: Vec::new(),
-    };
-    if text.len() > MAX_TEXT_BYTES {
-        let bytes = text.len();
-        parser.error(
-            (1, 1),
-            format!("{bytes} bytes of text; at most {MAX_TEXT_BYTES}"),
-        );
-        return parser.finished();
-    }
-    parser.module_level();
-    if let Some((place, what)) = parser.lexer.unended() {
-        parser.error(place, format!("{what} begins here and does not end"));
-    }
-    parser.missing_externals();
-    if parser.errors.is_empty() {
-        let problems = crate::isa::link(&mut parser.module);
-        for (place, message) in problems {
-            parser.error(place, message);
-        }
-    }
-    parser.finished()
+    pub(super) errors: Vec<ParseError>,
 }
 
 impl<'a> Parser<'a> {
+    pub(super) fn new(text: &'a str) -> Parser<'a> {
+        Parser {
+            lexer: Lexer::new(text),
+            scopes: Scopes::new(),
+            module: Module::default(),
+            builder: Builder::default(),
+            operands: Vec::new(),
+            elements: Vec::new(),
+            labels: Vec::new(),
+            forms: Vec::new(),
+            form_of: NameMap::default(),
+            global_end: crate::module::GLOBAL_VARIABLES,
+            global_bytes: 0,
+            externals: Vec::new(),
+            function_of: HashMap::new(),
+            has_address_size: false,
+            architecture: None,
+            errors: Vec::new(),
+        }
+    }
+
     /// The module, or its problems.
-    fn finished(self) -> Result<Module, ParseErrors> {
+    pub(super) fn finished(self) -> Result<Module, ParseErrors> {
         match self.errors.is_empty() {
             true => Ok(self.module),
             false => Err(ParseErrors {
@@ -149,7 +133,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn full(&self) -> bool {
+    pub(super) fn full(&self) -> bool {
         self.errors.len() >= MAX_ERRORS
     }
 
@@ -190,168 +174,8 @@ impl<'a> Parser<'a> {
         u32::try_from(value).map_err(|_| format!("{value} is too large here"))
     }
 
-    fn module_level(&mut self) {
-        loop {
-            let place = self.lexer.place();
-            let token = self.lexer.next();
-            if token == Token::End || self.full() {
-                return;
-            }
-            let result = match token {
-                Token::Word(word) => self.module_directive(word),
-                Token::Punct(b';') => Ok(()),
-                other => Err(format!("expected a directive, found {}", show(other))),
-            };
-            if let Err(message) = result {
-                self.error(place, message);
-                self.scopes.reset();
-                self.lexer.recover();
-                self.lexer.eat(b'}');
-            }
-        }
-    }
-
-    fn module_directive(&mut self, word: &'a str) -> Parsed<()> {
-        match word {
-            ".version" => self.version(),
-            ".target" => self.target(),
-            ".address_size" => self.address_size(),
-            ".file" => self.file(),
-            ".loc" => self.loc(None),
-            ".pragma" => self.skip_statement(),
-            ".section" => self.skip_section(),
-            ".visible" | ".weak" | ".common" => Ok(()),
-            ".extern" => match self.lexer.peek() {
-                Token::Word(".global") => self.external_variables(),
-                Token::Word(".const") => {
-                    Err("unsupported .extern .const: no other text is linked".to_owned())
-                }
-                _ => Ok(()),
-            },
-            ".entry" => self.entry(),
-            ".func" => self.function(),
-            ".global" => self.module_variables(Space::Global),
-            ".const" => self.module_variables(Space::Const),
-            ".shared" => self.module_variables(Space::Shared),
-            other => Err(format!("unsupported directive {other}")),
-        }
-    }
-
-    /// Whether nothing but the head of the text was read.
-    fn is_at_head(&self) -> bool {
-        let module = &self.module;
-        !self.has_address_size
-            && module.functions.is_empty()
-            && module.globals.is_empty()
-            && module.constants.is_empty()
-    }
-
-    /// `.version 8.0`, once and before all else (ISA 11.1).
-    fn version(&mut self) -> Parsed<()> {
-        let Token::Number(text) = self.lexer.next() else {
-            return Err("expected a version such as 8.0".to_owned());
-        };
-        if self.module.version != (0, 0) {
-            return Err(format!("a second .version {text}"));
-        }
-        if !(self.module.target.is_empty() && self.is_at_head()) {
-            return Err(".version does not stand before all else".to_owned());
-        }
-        self.module.version = release::version(text)?;
-        Ok(())
-    }
-
-    /// `.target sm_90a, debug`, first behind `.version`, and again where code is for less.
-    fn target(&mut self) -> Parsed<()> {
-        let target = self.word("an architecture")?;
-        let architecture = Architecture::named(target);
-        if architecture.is_none() {
-            return Err(format!(
-                "unsupported .target {target}: an architecture such as sm_80 or sm_90a, at most \
-                 sm_121"
-            ));
-        }
-        if self.module.target.is_empty() && !self.is_at_head() {
-            return Err(".target does not stand before all else but .version".to_owned());
-        }
-        self.module.target = target.to_owned();
-        self.architecture = architecture;
-        while self.lexer.eat(b',') {
-            self.word("a target option")?;
-        }
-        Ok(())
-    }
-
-    fn address_size(&mut self) -> Parsed<()> {
-        if self.has_address_size {
-            return Err("a second .address_size".to_owned());
-        }
-        self.has_address_size = true;
-        match self.integer()? {
-            64 => Ok(()),
-            32 if self.module.globals.is_empty() => {
-                self.module.narrow = true;
-                self.global_end = NARROW_VARIABLES;
-                Ok(())
-            }
-            32 => Err(".address_size stands behind variables".to_owned()),
-            size => Err(format!("unsupported .address_size {size}: 32 or 64")),
-        }
-    }
-
     pub(crate) fn skip_statement(&mut self) -> Parsed<()> {
         self.lexer.recover();
-        Ok(())
-    }
-
-    /// `.file 1 "name"` and the optional `, time, size`.
-    pub(crate) fn file(&mut self) -> Parsed<()> {
-        let number = self.integer()?;
-        let Token::Text(name) = self.lexer.next() else {
-            return Err(".file needs a name".to_owned());
-        };
-        self.module.sources.name(number, name);
-        while self.lexer.eat(b',') {
-            self.integer()?;
-        }
-        Ok(())
-    }
-
-    /// `.loc 1 2 3` and the optional `, function_name x, inlined_at 1 2 3`, on a line of a
-    /// function; the column is not kept.
-    pub(crate) fn loc(&mut self, at: Option<u32>) -> Parsed<()> {
-        let [file, line, _] = [self.integer()?, self.integer()?, self.integer()?];
-        if let Some(at) = at {
-            self.module.sources.begin(at, file, line);
-        }
-        while self.lexer.eat(b',') {
-            self.word("function_name or inlined_at")?;
-            if let Token::Word(_) = self.lexer.peek() {
-                self.lexer.next();
-                if self.lexer.eat(b'+') {
-                    self.integer()?;
-                }
-            } else {
-                for _ in 0..3 {
-                    self.integer()?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn skip_section(&mut self) -> Parsed<()> {
-        self.word("a section")?;
-        self.expect(b'{')?;
-        let mut depth = 1;
-        while depth > 0 {
-            match self.lexer.next() {
-                Token::Punct(b'{') => depth += 1,
-                Token::Punct(b'}') => depth -= 1,
-                Token::End => return Err(".section without its end".to_owned()),
-                _ => {}
-            }
-        }
         Ok(())
     }
 

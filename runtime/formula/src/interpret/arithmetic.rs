@@ -5,14 +5,11 @@
 //! type's range takes away.
 
 use super::block::{Block, Floats, Integers, Truth, distance};
-use super::keeps::Keeps;
+use super::keeps::{Keeps, ROUNDOFF};
 use super::usual;
 use crate::formula::ValueType;
 use crate::functions::{Meaning, Op, Primitive, Slack};
 use crate::number::wrapped;
-
-/// Roundoff of f64, in which results are computed.
-pub(super) const ROUNDOFF: f64 = f64::EPSILON / 2.0;
 
 /// Fewest lanes that are computed together.
 const USUAL_LANES: usize = 8;

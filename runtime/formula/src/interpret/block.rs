@@ -4,7 +4,7 @@
 //! by which a right kernel's value may be off; no errors at all means that every value is exact. An
 //! infinite error says that nothing is known, not even that it is a number.
 
-use super::keeps::registers;
+use super::keeps::Keeps;
 use crate::dtype::DType;
 use crate::formula::ValueType;
 use crate::number::{Kind, stored, wrapped};
@@ -269,6 +269,23 @@ pub(super) fn cast_pair((value, error): (f64, f64), to: DType) -> (f64, f64) {
     }
     let ends = [value - error, value + error].map(|end| distance(stored(to, end), rounded));
     (rounded, ends[0].max(ends[1]))
+}
+
+/// Numbers as registers hold them: infinity in place of products beyond the range of their type.
+fn registers(mut floats: Floats, ty: ValueType) -> Floats {
+    let keeps = Keeps::of(ty);
+    let largest = keeps.largest();
+    let overflown = |value: &f64| value.abs() > largest && value.abs() < f64::INFINITY;
+    if floats.values.iter().any(overflown) {
+        for lane in 0..floats.values.len() {
+            let (value, error) = keeps.register(floats.pair(lane));
+            floats.values[lane] = value;
+            if let Some(place) = floats.errors.get_mut(lane) {
+                *place = error;
+            }
+        }
+    }
+    floats
 }
 
 fn cast_floats(floats: Floats, to: DType) -> Floats {

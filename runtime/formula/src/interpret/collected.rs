@@ -1,11 +1,24 @@
-//! The terms of one fold, and what it makes of them.
+//! A fold as it stands, its terms, and what it makes of them.
 
 use super::arithmetic::product_error;
 use super::block::{Block, Floats, Integers, distance};
-use super::fold::Site;
-use crate::formula::ValueType;
+use crate::affine::ModeId;
+use crate::dtype::DType;
+use crate::formula::{Expr, ValueType};
 use crate::functions::Fold;
 use crate::number::wrapped;
+use crate::problem::Span;
+
+/// A fold as it stands in an expression.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Site<'f> {
+    pub fold: Fold,
+    pub modes: &'f [ModeId],
+    pub dtype: DType,
+    pub body: &'f Expr,
+    pub span: &'f Span,
+    pub ty: ValueType,
+}
 
 /// What comes out of a fold's body, term after term.
 #[derive(Debug, Default)]

@@ -1,11 +1,11 @@
 //! Single elements of outputs, without the rest.
 
 use super::block::Block;
-use super::inputs::Error;
+use super::evaluator::{Error, Evaluator};
+use super::output::Element;
 use super::place::{Along, Lanes};
 use super::store::{combined, sum_error};
 use super::walk::Walk;
-use super::{Element, Evaluator};
 use crate::formula::{Source, ValueType};
 use crate::number::Kind;
 use crate::syntax::Combine;

@@ -1,30 +1,19 @@
 //! Folds: sums, extremes, means, and indices of the largest.
 
+use super::apply::apply;
 use super::block::{Block, Integers};
-use super::collected::Collected;
+use super::collected::{Collected, Site};
 use super::place::Lanes;
 use super::sums::{SumSite, Terms};
-use super::walk::{Walk, apply};
+use super::walk::Walk;
 use crate::affine::ModeId;
 use crate::dtype::DType;
 use crate::formula::{Expr, ExprKind, Extent, ValueType};
 use crate::functions::{Fold, Op};
-use crate::problem::Span;
 use crate::signature::RaggedBy;
 
 /// Lanes of one block of a fold's body.
 const BLOCK: i64 = 1 << 12;
-
-/// A fold as it stands in an expression.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Site<'f> {
-    pub fold: Fold,
-    pub modes: &'f [ModeId],
-    pub dtype: DType,
-    pub body: &'f Expr,
-    pub span: &'f Span,
-    pub ty: ValueType,
-}
 
 impl Walk<'_, '_> {
     /// A fold in every lane.

@@ -3,9 +3,10 @@
 //! In: a value with its error, in f64. Out: the same as a register of the type holds it, or, of a
 //! product, as a sum may take it before it is rounded.
 
-use super::arithmetic::ROUNDOFF;
-use super::block::Floats;
 use crate::formula::ValueType;
+
+/// Roundoff of f64, in which results are computed.
+pub(super) const ROUNDOFF: f64 = f64::EPSILON / 2.0;
 
 /// What a type of values keeps.
 #[derive(Debug, Clone, Copy)]
@@ -102,27 +103,10 @@ impl Keeps {
     }
 
     /// What a register holds of it: infinity in place of what is beyond the range.
-    fn register(self, (value, error): (f64, f64)) -> (f64, f64) {
+    pub fn register(self, (value, error): (f64, f64)) -> (f64, f64) {
         if self.is_beyond(value, error) {
             return (f64::INFINITY.copysign(value), 0.0);
         }
         (value, error)
     }
-}
-
-/// Numbers as registers hold them: infinity in place of products beyond the range of their type.
-pub(super) fn registers(mut floats: Floats, ty: ValueType) -> Floats {
-    let keeps = Keeps::of(ty);
-    let largest = keeps.largest;
-    let overflown = |value: &f64| value.abs() > largest && value.abs() < f64::INFINITY;
-    if floats.values.iter().any(overflown) {
-        for lane in 0..floats.values.len() {
-            let (value, error) = keeps.register(floats.pair(lane));
-            floats.values[lane] = value;
-            if let Some(place) = floats.errors.get_mut(lane) {
-                *place = error;
-            }
-        }
-    }
-    floats
 }

@@ -1,8 +1,8 @@
 //! Where elements lie: indices to positions, in every lane.
 
-use super::Evaluator;
-use super::inputs::View;
-use super::{Values, block::Block, block::Floats, block::Integers};
+use super::block::{Block, Floats, Integers};
+use super::evaluator::{Evaluator, View};
+use super::inputs::Values;
 use crate::affine::{ModeId, Poly, Symbol};
 use crate::formula::{Extent, Index, ModeSet, ValueType};
 use crate::signature::RaggedBy;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::arithmetic::ROUNDOFF;
+use super::apply::apply;
 use super::block::{Block, Floats, Integers};
+use super::keeps::ROUNDOFF;
 use super::place::{Along, Positions, gather, positions};
-use super::walk::apply;
 use crate::dtype::DType;
 use crate::format::{Format, scaled};
 use crate::formula::ValueType;

@@ -4,8 +4,8 @@
 //! last fastest; whoever knows the kernel says what it may make of them. [`Fma`] is the rule of
 //! fused multiply-adds in any order. Sums of integers are exact and wrap around.
 
-use super::Bounded;
-use super::arithmetic::ROUNDOFF;
+use super::bounded::Bounded;
+use super::keeps::ROUNDOFF;
 use crate::affine::ModeId;
 use crate::dtype::DType;
 use crate::format::{Format, scaled};

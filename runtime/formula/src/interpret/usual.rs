@@ -5,9 +5,8 @@
 //! with finite errors, within the normal range of the type whatever its error. Where one is not,
 //! the chunk is left to the definition, lane by lane.
 
-use super::arithmetic::ROUNDOFF;
 use super::block::Floats;
-use super::keeps::Keeps;
+use super::keeps::{Keeps, ROUNDOFF};
 use crate::functions::Op;
 
 /// Lanes of one chunk: few enough that all of them stay in the first-level cache.

@@ -5,14 +5,14 @@
 
 use std::collections::HashMap;
 
-use super::Evaluator;
-use super::arithmetic::{chosen, chosen_integers, compared, floats, integers, logic};
-use super::block::{Block, Truth};
+use super::apply::apply;
+use super::block::{Block, Integers};
+use super::collected::Site;
+use super::evaluator::Evaluator;
 use super::place::{Along, Coordinates, Lanes};
 use super::store::Store;
 use crate::DType;
 use crate::formula::{Expr, ExprKind, Index, Source, ValueType};
-use crate::functions::{Op, Takes};
 use crate::number::stored;
 use crate::syntax::Combine;
 
@@ -92,7 +92,7 @@ impl<'w, 'a> Walk<'w, 'a> {
                 dtype,
                 body,
             } => {
-                let site = super::fold::Site {
+                let site = Site {
                     fold: *fold,
                     modes,
                     dtype: *dtype,
@@ -110,9 +110,9 @@ impl<'w, 'a> Walk<'w, 'a> {
             return Block::integer(self.at[mode]);
         }
         let values = lanes.start..lanes.start + lanes.len as i64;
-        Block::Integer(super::block::Integers {
+        Block::Integer(Integers {
             values: values.collect(),
-            ..super::block::Integers::default()
+            ..Integers::default()
         })
     }
 
@@ -225,57 +225,7 @@ fn joined(each: Vec<Block>, ty: ValueType) -> Block {
         let pairs = each
             .iter()
             .map(|block| (block.integer_at(0), block.at(0).1));
-        return Block::Integer(super::block::Integers::of(pairs.collect()));
+        return Block::Integer(Integers::of(pairs.collect()));
     }
     Block::Float(each.iter().map(|block| block.at(0)).collect())
-}
-
-/// A primitive on blocks.
-pub(super) fn apply(op: Op, ty: ValueType, types: &[ValueType], parts: Vec<Block>) -> Block {
-    let row = op.row();
-    match row.takes {
-        Takes::Comparison => {
-            let joined = types.iter().copied().reduce(ValueType::joined);
-            let joined = joined.unwrap_or(ValueType::F32);
-            let mut parts = parts.into_iter().map(|part| match joined {
-                ValueType::S32 => part,
-                ty => Block::Float(part.into_registers(ty)),
-            });
-            let (Some(a), Some(b)) = (parts.next(), parts.next()) else {
-                return Block::Condition(vec![Truth::sure(false)]);
-            };
-            compared(op, &a, &b)
-        }
-        Takes::Conditions => {
-            let truths = parts.into_iter().map(|part| match part {
-                Block::Condition(truths) => truths,
-                _ => vec![Truth::sure(false)],
-            });
-            logic(op, &truths.collect::<Vec<_>>())
-        }
-        Takes::Choice => {
-            let mut parts = parts.into_iter();
-            let (Some(Block::Condition(condition)), Some(then), Some(other)) =
-                (parts.next(), parts.next(), parts.next())
-            else {
-                return Block::float(f64::NAN);
-            };
-            if ty == ValueType::S32 {
-                return Block::Integer(chosen_integers(&condition, &then, &other));
-            }
-            let [then, other] = [then, other].map(|part| Block::Float(part.into_registers(ty)));
-            Block::Float(chosen(&condition, &then, &other).into_iter().collect())
-        }
-        _ if ty == ValueType::S32 => {
-            let parts: Vec<_> = parts.into_iter().map(Block::into_integers).collect();
-            Block::Integer(integers(op, &parts))
-        }
-        _ => {
-            let parts = parts.into_iter().map(|part| match op {
-                Op::Add | Op::Sub => part.into_floats(ty),
-                _ => part.into_registers(ty),
-            });
-            Block::Float(floats(row, ty, parts.collect()))
-        }
-    }
 }

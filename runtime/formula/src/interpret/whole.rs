@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 
 use super::block::Block;
-use super::inputs::{Error, MAX_ELEMENTS};
+use super::evaluator::{Error, Evaluator, MAX_ELEMENTS};
+use super::output::Output;
 use super::place::{Along, Coordinates, Lanes, Positions, positions};
 use super::store::{Store, write_row};
 use super::walk::Walk;
-use super::{Evaluator, Output};
 use crate::affine::ModeId;
 use crate::formula::{Expr, ExprKind, Extent, Index, Source, Statement, ValueType};
 use crate::signature::RaggedBy;

@@ -12,7 +12,7 @@ use cudarc::cublaslt::sys;
 use tilewright_bundle::DType;
 
 use super::context::Held;
-use super::{CudaDevice, DeviceMemory};
+use super::device::{CudaDevice, DeviceMemory};
 use crate::error::Error;
 
 /// Scratch memory offered to every algorithm; what NVIDIA recommends for Hopper is half of it.

@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use cudarc::driver::sys::CUfunction_attribute as Attribute;
 use tilewright_bundle::{Kernel, Sha256Hex};
 
-use super::CudaDevice;
+use super::device::CudaDevice;
 use super::module::{Module, attribute};
 use crate::error::Error;
 use crate::events;

@@ -6,7 +6,8 @@ use cudarc::driver::DriverError;
 use cudarc::driver::sys::{self, CUjit_option as Jit, CUjitInputType};
 use tilewright_bundle::Kernel;
 
-use super::CudaDevice;
+use super::device::CudaDevice;
+use super::driver::driver_text;
 use crate::error::Error;
 
 /// Bytes of each log of the driver's compiler.
@@ -112,5 +113,17 @@ impl CudaDevice {
         let code = unsafe { std::slice::from_raw_parts(code.cast::<u8>(), bytes) }.to_vec();
         drop(linker);
         Ok(code)
+    }
+
+    /// The error of code that the driver's compiler or loader refused.
+    pub(super) fn code_refused(&self, kernel: &Kernel, error: DriverError, logs: &Logs) -> Error {
+        match self.failed("cuModuleLoadDataEx")(error) {
+            Error::Cuda { .. } => Error::Load {
+                kernel: kernel.id.clone(),
+                reason: driver_text(error),
+                log: logs.errors(),
+            },
+            lost => lost,
+        }
     }
 }

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use cudarc::driver::sys::{self, CUresult};
 use cudarc::driver::{CudaContext, CudaStream, DriverError};
 
-use super::{driver_text, failed};
+use super::driver::{driver_text, failed};
 use crate::error::Error;
 use crate::observe::watch::Watch;
 

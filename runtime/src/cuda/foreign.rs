@@ -11,7 +11,8 @@ use std::sync::{Arc, OnceLock};
 use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUstreamCaptureMode, CUstreamCaptureStatus};
 
-use super::{CudaDevice, DeviceMemory, driver_present, failed};
+use super::device::{CudaDevice, DeviceMemory};
+use super::driver::{driver_present, failed};
 use crate::error::Error;
 
 /// First driver with `cuStreamGetCaptureInfo_v3`.

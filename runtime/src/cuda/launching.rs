@@ -11,9 +11,9 @@ use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUfunction_attribute as Attribute};
 use tilewright_bundle::{Kernel, LaunchAbi};
 
-use super::CudaDevice;
-use super::encode_tensor_map;
-use super::module::{CudaKernel, Function, set_attribute};
+use super::device::CudaDevice;
+use super::module::{CudaKernel, Function, Room, set_attribute};
+use super::tensor_map;
 use crate::error::{Error, Refusal, refused};
 use crate::events;
 use crate::launch::fit::{Launch, LaunchPart};
@@ -21,13 +21,6 @@ use crate::observe::nvtx;
 
 /// Most parameters of a launch whose pointers need no allocation.
 const STACK_PARAMS: usize = 64;
-
-/// How many clusters have room on the device at once.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Room {
-    smem_bytes: u32,
-    clusters: u32,
-}
 
 impl CudaDevice {
     /// Enqueues a kernel's launches, which passed every check, in a range of the kernel's id.
@@ -118,9 +111,9 @@ impl CudaDevice {
         match launch.wants_workspace() {
             // SAFETY: the caller's promise is the callee's.
             true => unsafe {
-                kernel
-                    .scratch
-                    .address(self, stream, kernel, launch.scratch_bytes())
+                let (id, counts) = (&kernel.id, &kernel.counts);
+                let bytes = launch.scratch_bytes();
+                kernel.scratch.address(self, stream, id, counts, bytes)
             },
             false => Ok(0),
         }
@@ -261,7 +254,7 @@ pub(super) fn placed<'p>(
     kernel: &CudaKernel,
     workspace: u64,
 ) -> Result<Cow<'p, LaunchPart>, Error> {
-    part.placed(workspace, encode_tensor_map)
+    part.placed(workspace, tensor_map::encode)
         .map_err(|problem| {
             let parameter = "tensor map in the workspace".to_owned();
             let refusals = vec![Refusal::TensorMap { parameter, problem }];

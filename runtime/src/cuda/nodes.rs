@@ -5,7 +5,7 @@ use std::ptr::{null, null_mut};
 
 use cudarc::driver::sys;
 
-use super::CudaDevice;
+use super::device::CudaDevice;
 use super::foreign::{CAPTURE_INFO_DRIVER, Dependencies};
 use super::launching::{allow_smem, placed, with_pointers};
 use super::module::CudaKernel;

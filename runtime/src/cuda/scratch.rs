@@ -8,10 +8,10 @@ use std::sync::{Mutex, PoisonError};
 
 use cudarc::driver::sys;
 
+use super::device::{CudaDevice, DeviceMemory};
 use super::foreign::{CaptureId, Outside};
-use super::module::CudaKernel;
-use super::{CudaDevice, DeviceMemory};
 use crate::error::Error;
+use crate::observe::counters::KernelCounts;
 
 /// The pieces of one kernel.
 #[derive(Debug, Default)]
@@ -28,7 +28,8 @@ struct Piece {
 }
 
 impl Scratch {
-    /// Address of at least `bytes` of memory, zero at first, for a launch on a stream.
+    /// Address of at least `bytes` of memory, zero at first, for a launch of a kernel on a
+    /// stream, counted where it is made.
     ///
     /// # Safety
     /// The stream is one of the device's primary context; null is the default stream.
@@ -36,7 +37,8 @@ impl Scratch {
         &self,
         device: &CudaDevice,
         stream: sys::CUstream,
-        kernel: &CudaKernel,
+        kernel: &str,
+        counts: &KernelCounts,
         bytes: u64,
     ) -> Result<u64, Error> {
         // SAFETY: the caller's promise is the callee's.
@@ -55,7 +57,7 @@ impl Scratch {
         // SAFETY: the caller's promise is the callee's; the value is gone when this returns.
         let device = unsafe { device.on_stream(stream.cast()) };
         let memory = device.zeroed(bytes, capture.is_some())?;
-        kernel.counts.scratch(&kernel.id, bytes, capture.is_some());
+        counts.scratch(kernel, bytes, capture.is_some());
         let address = memory.address();
         pieces.push(Piece {
             stream: handle,

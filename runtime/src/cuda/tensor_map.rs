@@ -5,7 +5,7 @@ use std::ptr::without_provenance_mut;
 use cudarc::driver::{DriverError, sys};
 use tilewright_bundle::{DType, L2Promotion, OobFill, TensorSwizzle};
 
-use super::driver_text;
+use super::driver::driver_text;
 use crate::launch::tensor_map::PlacedMap;
 
 /// The 128 bytes of a map for this machine's driver.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use cudarc::driver::sys::{self, CUevent_flags, CUstreamCaptureMode};
 use cudarc::driver::{CudaEvent, result};
 
-use super::CudaDevice;
 use super::context::{Context, Held};
+use super::device::CudaDevice;
 use crate::error::{Error, Work};
 
 /// A point in the device's stream.

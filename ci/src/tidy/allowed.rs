@@ -28,11 +28,3 @@ pub const LONG_FILES: &[LongFile] = &[];
 
 /// Functions longer than the limit.
 pub const LONG_FUNCTIONS: &[LongFunction] = &[];
-
-/// Files that list modules which do not stand in layering order yet.
-pub const UNORDERED: &[&str] = &[
-    "runtime/emulator/src/isa.rs",
-    "runtime/emulator/src/syntax.rs",
-    "runtime/formula/src/interpret.rs",
-    "runtime/src/cuda/mod.rs",
-];

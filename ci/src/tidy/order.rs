@@ -1,10 +1,10 @@
 //! The order of the modules inside a crate: each file that lists modules lists them in layering
 //! order, as the crate's root does.
 //!
-//! In: the files of the repository, and the files whose modules may still go round in circles. Out:
-//! a complaint for each name that a module takes from one listed behind its own, beside it.
+//! In: the files of the repository. Out: a complaint for each name that a module takes from one
+//! listed behind its own, beside it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use proc_macro2::TokenTree;
 
@@ -20,26 +20,13 @@ struct Module<'f> {
     path: Vec<String>,
 }
 
-/// The complaints about all files that list modules, but for those: of each of them there must be
-/// some, since what is in order stays so.
-pub fn check(files: &[SourceFile], unordered: &[&str]) -> Vec<Complaint> {
+/// The complaints about all files that list modules.
+pub fn check(files: &[SourceFile]) -> Vec<Complaint> {
     let (crates, mut complaints) = crates(files);
-    let mut still: HashSet<&str> = HashSet::new();
     for modules in crates.values() {
-        for parent in modules.iter().filter(|module| !module.path.is_empty()) {
-            let found = check_parent(modules, parent);
-            match unordered.iter().find(|path| **path == parent.file.path) {
-                Some(path) if !found.is_empty() => drop(still.insert(*path)),
-                _ => complaints.extend(found),
-            }
-        }
+        let parents = modules.iter().filter(|module| !module.path.is_empty());
+        complaints.extend(parents.flat_map(|parent| check_parent(modules, parent)));
     }
-    let settled = unordered.iter().filter(|path| !still.contains(**path));
-    complaints.extend(settled.map(|path| Complaint {
-        path: (*path).to_owned(),
-        line: 1,
-        message: "its modules are in order: take it off the list of those that are not".to_owned(),
-    }));
     complaints
 }
 

@@ -95,6 +95,8 @@ pub struct Slack {
     /// Absolute errors, each with the largest magnitude of an argument it holds for, ascending; of
     /// larger arguments nothing is known. None where there are none.
     pub absolute: &'static [[f64; 2]],
+    /// Whether a result below the normal range may be 0.
+    pub flushes: bool,
 }
 
 /// A function that everything else is derived from.
@@ -129,52 +131,62 @@ pub struct Derived {
     pub parameters: &'static [&'static str],
     /// What it is, in the notation.
     pub definition: &'static str,
+    /// Whether a result of f32 below the normal range may be 0.
+    pub flushes: bool,
     /// What a reader wants to know.
     pub doc: &'static str,
 }
 
-/// Functions derived from primitives.
+/// Functions derived from primitives. They are of numbers: `-x` of the least integer were itself.
+/// Where an exponential divides, kernels may multiply by what `rcp.approx.ftz` gives.
 pub const DERIVED: &[Derived] = &[
     Derived {
         name: "relu",
         parameters: &["x"],
         definition: "max(x, 0)",
+        flushes: false,
         doc: "rectified linear unit; NaN stays",
     },
     Derived {
         name: "sigmoid",
         parameters: &["x"],
-        definition: "1 / (1 + exp(-x))",
+        definition: "1 / (1 + exp(-1.0 * x))",
+        flushes: true,
         doc: "logistic function",
     },
     Derived {
         name: "silu",
         parameters: &["x"],
-        definition: "x / (1 + exp(-x))",
+        definition: "x / (1 + exp(-1.0 * x))",
+        flushes: true,
         doc: "sigmoid linear unit, swish",
     },
     Derived {
         name: "gelu",
         parameters: &["x"],
         definition: "0.5 * x * (1 + erf(0.7071067811865476 * x))",
+        flushes: false,
         doc: "Gaussian error linear unit; within 1e-8 of 0 at -inf, where the definition has none",
     },
     Derived {
         name: "gelu_tanh",
         parameters: &["x"],
         definition: "0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))",
+        flushes: false,
         doc: "Gaussian error linear unit, approximated by tanh",
     },
     Derived {
         name: "clamp",
         parameters: &["x", "least", "most"],
         definition: "min(max(x, least), most)",
+        flushes: false,
         doc: "x within two ends; NaN stays",
     },
     Derived {
         name: "softcap",
         parameters: &["x", "cap"],
         definition: "cap * tanh(x / cap)",
+        flushes: false,
         doc: "x within -cap to cap, smoothly",
     },
 ];

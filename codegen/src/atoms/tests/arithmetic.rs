@@ -74,6 +74,7 @@ fn errors_are_compared_step_by_step() {
         roundoffs: 2.0,
         by_argument: 0.0,
         absolute: &[[1.0, 1e-7], [10.0, 1e-6]],
+        flushes: false,
     };
     assert!(error(2.0, &[]).within(&slack));
     assert!(error(1.0, &[[10.0, 1e-7]]).within(&slack));
@@ -85,6 +86,7 @@ fn errors_are_compared_step_by_step() {
         roundoffs: 2.0,
         by_argument: 0.0,
         absolute: &[],
+        flushes: false,
     };
     assert!(!error(1.0, &[[1.0, 1e-7]]).within(&exact));
 }

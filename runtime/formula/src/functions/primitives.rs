@@ -4,7 +4,9 @@
 //! (chapter "Floating Point Instructions": `div.full`, `sqrt.approx`, `rsqrt.approx`, `sin.approx`,
 //! `cos.approx`, `lg2.approx`, `ex2.approx`, `tanh.approx`) and, for `exp` and `log` made of them,
 //! from the CUDA programming guide's table of intrinsic functions (`__expf`, `__logf`). Errors of
-//! f64 are those of CUDA's functions of double precision, from the same guide.
+//! f64 are those of CUDA's functions of double precision, from the same guide. Subnormal results
+//! are lost where an instruction flushes them, as exponentials by `ex2.approx.ftz`. All others
+//! take and give subnormals.
 
 use super::{Meaning, Notation, Op, Primitive, Slack, Takes};
 
@@ -24,14 +26,21 @@ const fn of(roundoffs: f64) -> Slack {
         roundoffs,
         by_argument: 0.0,
         absolute: &[],
+        flushes: false,
     }
 }
 
+/// That of `ex2.approx.ftz` of an argument that is multiplied before.
+const POWER: Slack = Slack {
+    by_argument: 2.4,
+    flushes: true,
+    ..of(4.0)
+};
+
 const fn absolute(roundoffs: f64, absolute: &'static [[f64; 2]]) -> Slack {
     Slack {
-        roundoffs,
-        by_argument: 0.0,
         absolute,
+        ..of(roundoffs)
     }
 }
 
@@ -149,7 +158,7 @@ pub const PRIMITIVES: &[Primitive] = &[
     call(Op::Max, "max", Two(largest), [EXACT; 2], "the larger; NaN where one is"),
     plain(Op::Abs, "abs", Notation::Call, 1, Takes::Numbers, "magnitude"),
     call(Op::Exp, "exp", Monotone(f64::exp),
-        [Slack { roundoffs: 4.0, by_argument: 2.4, absolute: &[] }, of(2.0)], "e to a power"),
+        [POWER, of(2.0)], "e to a power"),
     call(Op::Log, "log", Monotone(f64::ln),
         [absolute(6.0, &[[f64::INFINITY, 3.6e-7]]), of(2.0)], "natural logarithm"),
     call(Op::Sqrt, "sqrt", Monotone(f64::sqrt), [of(2.0), ROUNDED], "square root"),

@@ -20,7 +20,7 @@ fn fits(ty: ValueType, value: f64) -> bool {
     ty == ValueType::F64 || f64::from(value as f32) == value
 }
 
-/// What an operation may add to the error of a result, apart from ranges.
+/// What an operation may add to the error of a result, below the normal range as well.
 fn slack_of(slack: &Slack, keeps: Keeps, argument: f64, result: f64, error: f64) -> f64 {
     if result == 0.0 && error == 0.0 && slack.absolute.is_empty() {
         return 0.0;
@@ -39,7 +39,8 @@ fn slack_of(slack: &Slack, keeps: Keeps, argument: f64, result: f64, error: f64)
         }
     };
     // Functions of f64 are right to a unit in the last place.
-    relative + argument_part + absolute + 2.0 * ROUNDOFF * size
+    let slack_of_normal = relative + argument_part + absolute + 2.0 * ROUNDOFF * size;
+    slack_of_normal + keeps.below(slack, result, error + slack_of_normal)
 }
 
 /// A primitive on numbers, elementwise.
@@ -133,7 +134,11 @@ fn two(
     let value = f(a, b);
     let exact = ea == 0.0 && eb == 0.0;
     if exact && lossless(op, a, b, value) && fits(ty, value) && value.is_finite() {
-        return keeps.range(value, 0.0);
+        let error = match slack.flushes {
+            true => keeps.below(slack, value, 0.0),
+            false => 0.0,
+        };
+        return keeps.range(value, error);
     }
     if let Some(value) = settled(op, [(a, ea), (b, eb)], keeps) {
         return (value, 0.0);

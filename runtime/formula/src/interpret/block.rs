@@ -288,6 +288,19 @@ fn registers(mut floats: Floats, ty: ValueType) -> Floats {
     floats
 }
 
+/// Numbers of which those of f32 below the normal range may be 0.
+pub(super) fn flushed(floats: Floats, ty: ValueType) -> Floats {
+    if ty == ValueType::F64 {
+        return floats;
+    }
+    let keeps = Keeps::of(ty);
+    let one = |lane: usize| {
+        let (value, error) = floats.pair(lane);
+        (value, error + keeps.lost(value, error))
+    };
+    (0..floats.values.len()).map(one).collect()
+}
+
 fn cast_floats(floats: Floats, to: DType) -> Floats {
     if floats.errors.is_empty() {
         let mut values = floats.values;

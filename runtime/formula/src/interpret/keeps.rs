@@ -4,6 +4,7 @@
 //! product, as a sum may take it before it is rounded.
 
 use crate::formula::ValueType;
+use crate::functions::Slack;
 
 /// Roundoff of f64, in which results are computed.
 pub(super) const ROUNDOFF: f64 = f64::EPSILON / 2.0;
@@ -13,6 +14,8 @@ pub(super) const ROUNDOFF: f64 = f64::EPSILON / 2.0;
 pub(super) struct Keeps {
     pub roundoff: f64,
     least_normal: f64,
+    /// Steps below the normal range.
+    least: f64,
     largest: f64,
 }
 
@@ -22,11 +25,14 @@ impl Keeps {
             ValueType::F64 => Keeps {
                 roundoff: ROUNDOFF,
                 least_normal: f64::MIN_POSITIVE,
+                // The reference is rounded to it as well.
+                least: f64::from_bits(2),
                 largest: f64::MAX,
             },
             _ => Keeps {
                 roundoff: f64::from(f32::EPSILON) / 2.0,
                 least_normal: f64::from(f32::MIN_POSITIVE),
+                least: f64::from(f32::from_bits(1)),
                 largest: f64::from(f32::MAX),
             },
         }
@@ -42,8 +48,29 @@ impl Keeps {
         self.least_normal
     }
 
+    /// What becomes of a result with that error below the normal range, beside its relative
+    /// rounding: what flushes may make it 0, what rounds has steps of the smallest number.
+    pub fn below(self, slack: &Slack, value: f64, error: f64) -> f64 {
+        let size = value.abs();
+        let is_below = size - error < self.least_normal && size + error > 0.0;
+        match is_below {
+            true if slack.flushes => self.lost(value, error),
+            true => 0.5 * slack.roundoffs * self.least,
+            false => 0.0,
+        }
+    }
+
+    /// How far off a result with that error is where what is below the normal range is 0.
+    pub fn lost(self, value: f64, error: f64) -> f64 {
+        let size = value.abs();
+        match size - error < self.least_normal {
+            true => self.least_normal.min(size + error),
+            false => 0.0,
+        }
+    }
+
     /// Takes a result into the range of its type: beyond it infinity, unknown where that depends
-    /// on rounding; below the normal range it may be flushed.
+    /// on rounding.
     pub fn range(self, value: f64, error: f64) -> (f64, f64) {
         self.register(self.product(value, error))
     }
@@ -67,12 +94,7 @@ impl Keeps {
         if size + error > self.largest {
             return (value, f64::INFINITY);
         }
-        let flushed = if size - error < self.least_normal && size + error > 0.0 {
-            self.least_normal.min(size + error)
-        } else {
-            0.0
-        };
-        (value, error + flushed)
+        (value, error)
     }
 
     fn is_beyond(self, value: f64, error: f64) -> bool {

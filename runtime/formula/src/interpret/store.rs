@@ -162,13 +162,18 @@ fn spread<T: Copy>(places: &mut [T], values: &[T], (first, step): (usize, usize)
     }
 }
 
-/// What `count` additions in a type may round, of terms of that magnitude in all.
+/// What `count` additions in a type may round, of terms of that magnitude in all; those of f32 in
+/// memory flush what is subnormal (PTX ISA, `red`, 9.7.13).
 pub(super) fn sum_error(dtype: DType, magnitude: f64, count: f64) -> f64 {
     let Some(format) = Format::of(dtype) else {
         return 0.0;
     };
     let roundoff = scaled(0.5, -format.fraction_bits.cast_signed());
-    count * (roundoff + ROUNDOFF) * magnitude
+    let flushed = match dtype {
+        DType::F32 => f64::from(f32::MIN_POSITIVE).min(magnitude),
+        _ => 0.0,
+    };
+    count * ((roundoff + ROUNDOFF) * magnitude + 2.0 * flushed)
 }
 
 /// A value combined with what was there; of sums the rounding is counted apart.

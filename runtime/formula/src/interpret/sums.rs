@@ -125,9 +125,12 @@ impl Sums for Fma {
             }
             // What is beyond the range may be rounded to infinity before it is added.
             let beyond = |t: &f64| t.is_finite() && t.abs() > top;
+            // So may a part of the sum, and infinity with its opposite is NaN.
+            let parts = (totals.magnitude + totals.error) * (count * roundoff).exp();
             let known = totals.error < f64::INFINITY
                 && terms.values.iter().any(|t| !t.is_finite())
-                && !terms.values.iter().any(beyond);
+                && !terms.values.iter().any(beyond)
+                && (totals.sum.is_nan() || parts < top);
             let error = if known { 0.0 } else { f64::INFINITY };
             let value = totals.sum;
             return Bounded { value, error };

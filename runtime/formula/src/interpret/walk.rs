@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use super::apply::apply;
-use super::block::{Block, Integers};
+use super::block::{Block, Integers, flushed};
 use super::collected::Site;
 use super::evaluator::Evaluator;
 use super::place::{Along, Coordinates, Lanes};
@@ -74,13 +74,18 @@ impl<'w, 'a> Walk<'w, 'a> {
                 apply(*op, expr.ty, &types, parts)
             }
             ExprKind::Call {
+                function,
                 arguments: parts,
                 inside,
-                ..
             } => {
                 let parts = parts.iter().map(|part| self.eval(part, lanes, arguments));
                 let parts: Vec<Block> = parts.collect();
-                self.eval(inside, lanes, &parts)
+                match self.eval(inside, lanes, &parts) {
+                    Block::Float(floats) if function.flushes => {
+                        Block::Float(flushed(floats, inside.ty))
+                    }
+                    block => block,
+                }
             }
             ExprKind::Cast { to, value } => {
                 let block = self.eval(value, lanes, arguments);

@@ -125,9 +125,9 @@ fn what_overflows_and_what_may() {
     let out = evaluate(&formula, &Data::default().size("m", 4).with("x", &x));
     assert_eq!((out[0].values[0], out[0].errors[0]), (f64::INFINITY, 0.0));
     assert!(out[0].errors[1] < 1e32);
-    // Below the normal range it may be flushed to zero.
+    // Below the normal range it is rounded, not flushed to zero.
     let subnormal = f64::from(x.values[2] as f32 * x.values[2] as f32);
-    assert!(out[0].allows(2, 0.0, None) && out[0].allows(2, subnormal, None));
+    assert!(subnormal > 0.0 && out[0].allows(2, subnormal, None) && !out[0].allows(2, 0.0, None));
     assert!(!out[0].allows(3, 9.000_002, None) && out[0].allows(3, 9.0, None));
 }
 
@@ -169,4 +169,51 @@ fn terms_of_a_sum_may_be_rounded_before_they_are_added() {
     let out = evaluate(&formula, &data.with("x", &x).with("y", &y));
     assert_eq!(out[0].errors[0], infinity);
     assert_eq!((out[0].values[1], out[0].errors[1]), (infinity, 0.0));
+}
+
+#[test]
+fn subnormals_are_lost_where_an_instruction_flushes_them_alone() {
+    let (signature, text) = read(
+        "x: f32 (m)\ny: f32 (m)\nsums: f32 (m)\nthirds: f32 (m)\npowers: f32 (m)\n\
+         slopes: f32 (m)\nlargest: f32 (m)\ncompute:\nsums[m] = x[m] + 0.5 * x[m]\n\
+         thirds[m] = x[m] / 3\npowers[m] = exp(y[m])\nslopes[m] = sigmoid(y[m])\n\
+         largest[m] = max(x[m], 0)\n",
+    );
+    let formula = check(&text, &signature).unwrap();
+    let x = Array::of(&[2], &[1e-39, 3.0]).map(|x| f64::from(x as f32));
+    let y = Array::of(&[2], &[-88.0, 1.0]);
+    let data = Data::default().size("m", 2);
+    let out = evaluate(&formula, &data.with("x", &x).with("y", &y));
+    let tiny = x.values[0] as f32;
+    let power = (-88f64).exp() as f32;
+    for (at, right) in [tiny + 0.5 * tiny, tiny / 3.0, power, power, tiny]
+        .iter()
+        .enumerate()
+    {
+        assert!(
+            out[at].allows(0, f64::from(*right), None),
+            "{}",
+            out[at].name
+        );
+        let is_flushed = ["powers", "slopes"].contains(&out[at].name.as_str());
+        assert_eq!(out[at].allows(0, 0.0, None), is_flushed, "{}", out[at].name);
+    }
+}
+
+#[test]
+fn a_part_of_a_sum_may_be_infinite_beside_an_infinity() {
+    let (signature, text) = read("x: f32 (m,n)\nd: f32 (m)\ncompute:\nd[m] = sum[n] x[m,n]\n");
+    let formula = check(&text, &signature).unwrap();
+    let (infinity, most) = (f64::INFINITY, f64::from(f32::MAX));
+    let rows = [
+        [infinity, -most, -most],
+        [infinity, -1e30, 2.0],
+        [infinity, -infinity, most],
+    ];
+    let x = Array::of(&[3, 3], &rows.concat());
+    let data = Data::default().size("m", 3).size("n", 3);
+    let out = evaluate(&formula, &data.with("x", &x));
+    assert!(out[0].allows(0, f64::NAN, None) && out[0].allows(0, infinity, None));
+    assert!(!out[0].allows(1, f64::NAN, None) && out[0].allows(1, infinity, None));
+    assert!(out[0].allows(2, f64::NAN, None) && !out[0].allows(2, infinity, None));
 }

@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum, ValueHint};
 pub enum Inputs {
     /// Small integers, which must give exact results, in one problem; normal values in the next,
     /// of kernels that fold by max, min or argmax ends every other time, and of what is no product
-    /// nonfinite
+    /// nonfinite, and far in place of every other one of integers
     Mixed,
     /// Small integers
     Integers,
@@ -32,6 +32,11 @@ pub enum Inputs {
     Ends,
     /// Normal values, one of some rows NaN or an infinity; of products normal values
     Nonfinite,
+    /// Of what is no product: exponents anywhere in the range of the type, subnormals, zeros of
+    /// both signs, beside magnitudes from 1 to 128, and integers of any bits; of what is folded by
+    /// max or min rows of nothing but -inf or inf, and of the number next to it; factors of sums of
+    /// products have normal values. Of products wide
+    Far,
     /// All of these in turn; of other kernels than products as far as they are theirs
     All,
     /// One factor numbers its elements, the other selects them: a wrong result names the element

@@ -254,6 +254,7 @@ fn inputs(args: &args::verify::Verify) -> Result<Inputs, Failure> {
         Asked::Special => Inputs::Random(Data::Special),
         Asked::Ends => Inputs::Random(Data::Ends),
         Asked::Nonfinite => Inputs::Random(Data::Nonfinite),
+        Asked::Far => Inputs::Random(Data::Far),
         Asked::Indices if args.capture.is_some() => {
             return Err(Failure::could_not_run(
                 "indices take several launches a problem, of which a capture has one: choose \

@@ -36,7 +36,7 @@ pub use replay::{Replay, Replayed, Verdict, replay};
 pub use row::{CAPTURE_FORMAT, Row, RowOperand, RowOutput, read};
 
 use crate::bench::{Sensors, Stamp};
-use crate::verify::{Attempt, Case, Data, Draw, Inputs, Outcome, Summary, held, turn};
+use crate::verify::{Attempt, Case, Data, Draw, Inputs, Outcome, Summary, held_at, turn};
 use tilewright_runtime::Device;
 use tilewright_runtime::Error;
 use tilewright_runtime::Runtime;
@@ -82,7 +82,7 @@ pub fn capture(
     let driver = driver(runtime.device());
     for kernel in kernels {
         for index in 0..options.problems as u64 {
-            let data = held(options.inputs.data(index), kernel).unwrap_or(Data::Integers);
+            let data = held_at(options.inputs, index, kernel).unwrap_or(Data::Integers);
             let (seed, device) = turn(runtime.device(), options.seed, index);
             let mut drawn = None;
             let attempt = Attempt::traced(runtime, kernel, data, seed, &device);

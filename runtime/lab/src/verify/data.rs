@@ -25,6 +25,10 @@ pub enum Data {
     Ends,
     /// Normal values; of what is no product one element of some rows is NaN or an infinity.
     Nonfinite,
+    /// Of what is no product: exponents anywhere in the range of their type, beside moderate
+    /// magnitudes, and integers of any bits; of what is folded by order some rows are nothing but
+    /// the identity of the fold.
+    Far,
 }
 
 impl Data {
@@ -38,7 +42,8 @@ impl Data {
         Data::Special,
     ];
 
-    /// What takes turns where nothing is asked for.
+    /// What takes turns where nothing is asked for; of what is no product far numbers have some of
+    /// the turns of integers. Seeds draw what they do for as many turns as these.
     pub(super) const MIXED: [Data; 8] = [
         Data::Integers,
         Data::Normals,
@@ -61,12 +66,14 @@ impl Data {
             Data::Special => "special",
             Data::Ends => "ends",
             Data::Nonfinite => "nonfinite",
+            Data::Far => "far",
         }
     }
 
     /// The kind spelled `text`.
     pub fn from_text(text: &str) -> Option<Data> {
-        let mut all = Data::ALL.into_iter().chain([Data::Ends, Data::Nonfinite]);
+        let others = [Data::Ends, Data::Nonfinite, Data::Far];
+        let mut all = Data::ALL.into_iter().chain(others);
         all.find(|data| data.text() == text)
     }
 

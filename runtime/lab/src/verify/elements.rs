@@ -57,7 +57,7 @@ pub(super) fn elements_bytes(dtype: DType, count: usize) -> u64 {
     (count as u64).saturating_mul(8 + u64::from(dtype.bytes()))
 }
 
-fn block_seed(seed: u64, block: usize) -> u64 {
+pub(super) fn block_seed(seed: u64, block: usize) -> u64 {
     seed.wrapping_mul(0x9E37_79B9).wrapping_add(block as u64)
 }
 

@@ -12,6 +12,7 @@ use tilewright_formula::functions::Fold;
 use tilewright_formula::number::{Kind, stored};
 use tilewright_formula::{Formula, Source};
 
+use super::along::{Along, Place};
 use super::data::Data;
 
 /// What becomes of a row.
@@ -102,12 +103,12 @@ fn form_has_order(form: &Form) -> bool {
     !folded(form, is_by_order).is_empty()
 }
 
-fn is_by_order(fold: Fold) -> bool {
+pub(super) fn is_by_order(fold: Fold) -> bool {
     matches!(fold, Fold::Max | Fold::Min | Fold::Argmax)
 }
 
 /// The modes that a formula folds by some folds.
-fn folded(form: &Form, by: impl Fn(Fold) -> bool) -> Vec<ModeId> {
+pub(super) fn folded(form: &Form, by: impl Fn(Fold) -> bool) -> Vec<ModeId> {
     let Form::Rows(rows) = form else {
         return Vec::new();
     };
@@ -151,21 +152,9 @@ pub(super) fn place(
         _ => 4,
     };
     let rows = Rows::of(data, dtype, values);
-    let extents = shape.iter().map(|one| usize::try_from(*one).unwrap_or(0));
-    let axes: Vec<(usize, bool)> = extents.zip(is_along).collect();
+    let along = Along::new(shape, is_along);
     for (element, value) in values.iter_mut().enumerate() {
-        // Where it lies in its row, of how many, and which row that is.
-        let (mut rest, mut row, mut rows_before, mut place, mut places) = (element, 0, 1, 0, 1);
-        for (extent, along) in axes.iter().rev() {
-            let here = rest % extent.max(&1);
-            rest /= extent.max(&1);
-            let (number, count) = match along {
-                true => (&mut place, &mut places),
-                false => (&mut row, &mut rows_before),
-            };
-            *number += here * *count;
-            *count *= extent;
-        }
+        let Place { row, place, places } = along.place(element);
         match rows.row(row, turns, seed) {
             Becomes::Last(last) if place + 1 == places => *value = last,
             Becomes::Any(any, new) if place as u64 == any % (places as u64).max(1) => *value = new,

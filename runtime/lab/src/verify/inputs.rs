@@ -2,20 +2,38 @@
 
 use tilewright_bundle::{Kernel, Role};
 
+use super::Inputs;
 use super::data::Data;
 use super::elements::{elements_bytes, is_short, random_codes, random_elements};
 use super::extremes;
+use super::far::Far;
 use super::formula::{Dense, FormulaReference};
 use super::numbers::encode;
 use super::tables::{Table, is_written_in_part};
 use tilewright_runtime::Error;
 use tilewright_runtime::parts::check_host_memory;
 
+/// What a kernel's inputs hold in the problem of a number; `None` are indices. Of what is no
+/// product every other turn of integers is one of far numbers, or, of all kinds, that of numbers of
+/// one sign.
+pub(crate) fn held_at(asked: Inputs, index: u64, kernel: &Kernel) -> Option<Data> {
+    let own = asked.data(index);
+    let is_far = match (asked, own) {
+        (Inputs::Mixed, _) => index % 4 == 2,
+        (Inputs::All, Some(own)) => own == Data::OneSigned,
+        _ => false,
+    };
+    match is_far && kernel.product().is_none() {
+        true => Some(Data::Far),
+        false => held(own, kernel),
+    }
+}
+
 /// What a kernel's inputs hold where that is asked for; `None` are indices, which select among the
-/// factors of a product. Hard numbers are made for those, of bits that are copied, and of types of
-/// which any bits are a number: what else a formula computes is judged by bounds for results that
-/// stay in range, and has NaN and infinities for special numbers.
-pub(crate) fn held(asked: Option<Data>, kernel: &Kernel) -> Option<Data> {
+/// factors of a product. Wide, special and cancelling numbers are made for those, of bits that are
+/// copied, and of types of which any bits are a number: what else a formula computes has far
+/// numbers, and NaN and infinities for special ones.
+fn held(asked: Option<Data>, kernel: &Kernel) -> Option<Data> {
     let is_product = kernel.product().is_some();
     match asked {
         None => (!is_product).then_some(Data::Integers),
@@ -24,6 +42,7 @@ pub(crate) fn held(asked: Option<Data>, kernel: &Kernel) -> Option<Data> {
         {
             Some(Data::Normals)
         }
+        Some(Data::Far) if is_product => Some(Data::Wide),
         Some(data) if is_product => Some(data),
         Some(data) => Some(of_formula(data, kernel)),
     }
@@ -35,7 +54,7 @@ fn of_formula(asked: Data, kernel: &Kernel) -> Data {
     let is_any = operands.any(|operand| is_short(operand.dtype));
     match asked {
         _ if kernel.copied().is_some() => asked,
-        Data::Ends | Data::Nonfinite => asked,
+        Data::Ends | Data::Nonfinite | Data::Far => asked,
         Data::Special if !is_any && extremes::are_in(Data::Nonfinite, kernel) => Data::Nonfinite,
         // So that all kinds in turn are all kinds that there are.
         Data::Cancelling if extremes::are_in(Data::Ends, kernel) => Data::Ends,
@@ -89,6 +108,16 @@ impl FormulaReference<'_> {
         operand.role != Role::Out || is_written_in_part(self.formula, at)
     }
 
+    /// What makes an operand's far numbers, where it has any.
+    fn far(&self, at: usize, data: Data, seed: u64) -> Option<Far> {
+        if data != Data::Far {
+            return None;
+        }
+        let of = (self.formula, self.kernel.form());
+        let dtype = self.kernel.semantics.operands[at].dtype;
+        Far::of(of, (at, dtype, self.fit.operands[at].shape()), seed)
+    }
+
     /// Random elements of every operand that is read, or written in part, as bytes; of the others
     /// none.
     ///
@@ -114,6 +143,10 @@ impl FormulaReference<'_> {
             let seed = seed.wrapping_add(at as u64);
             if moved {
                 return Ok(Some(random_codes(operand.dtype, count, seed)));
+            }
+            if let Some(far) = self.far(at, data, seed) {
+                check_host_memory(elements_bytes(operand.dtype, count))?;
+                return Ok(Some(far.bytes(count)));
             }
             let wanted = data;
             let data = match data {

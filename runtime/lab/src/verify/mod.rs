@@ -5,7 +5,8 @@
 //! outputs are poisoned first. Afterwards every element must satisfy the rule of [`compare`],
 //! inputs must be unchanged, and no byte outside the output's elements may have
 //! changed: gaps between rows, and red zones before and behind. Findings of the emulator of level
-//! error fail a problem as well. Half of the problems hold small integers and must match exactly.
+//! error fail a problem as well. Half of the problems hold small integers and must match exactly;
+//! of what is no product every second of these holds numbers far from normal ones instead.
 //! Inputs may also name their elements, which tells what arrived where ([`Inputs::Indices`]).
 //! The emulator also notes what PTX the problems executed ([`Unreached`]).
 //! On a GPU, kernels that start before the one before them has ended also run a [`chain`].
@@ -21,7 +22,12 @@ mod tables;
 mod rows;
 
 mod elements;
+
+mod along;
+
 mod extremes;
+
+mod far;
 
 mod placement;
 
@@ -81,7 +87,7 @@ pub use data::Data;
 pub use elements::{random_bytes, random_codes, random_elements};
 pub(crate) use form::{Factor, GemmForm};
 pub use formula::{Dense, Expect, FormulaReference, Verdict};
-pub(crate) use inputs::held;
+pub(crate) use inputs::held_at;
 pub(crate) use judge::Judge;
 pub(crate) use model::Samples;
 pub use numbers::{decode, encode, round, unit_roundoff};
@@ -108,7 +114,8 @@ use tilewright_runtime::cuda::BlasLt;
 pub enum Inputs {
     /// Integers in one problem, normals in the next; of a kernel that folds by order some rows of
     /// every eighth problem end with the answer, and where it is no product some of every fourth
-    /// have NaN or an infinity.
+    /// have NaN or an infinity, and every fourth has numbers far from normal ones in place of
+    /// integers.
     #[default]
     Mixed,
     /// Every kind of random numbers in turn.
@@ -337,6 +344,8 @@ impl Session<'_> {
     ) -> Result<Outcome, Error> {
         let (runtime, options) = (self.runtime, self.options);
         let asked = options.inputs.data(index);
+        let data = held_at(options.inputs, index, kernel);
+        let may_overflow = [asked, data].into_iter().flatten().any(Data::may_overflow);
         let (seed, device) = turn(runtime.device(), options.seed, index);
         let device = noted.map_or(device.clone(), |noted| noted.on(device));
         let draw = |device: &Device| {
@@ -355,7 +364,7 @@ impl Session<'_> {
                 false => draw.without_zeros(),
             };
             match asked {
-                Some(data) if data.may_overflow() => draw.with_volume(CPU_MOST),
+                Some(_) if may_overflow => draw.with_volume(CPU_MOST),
                 Some(_) => draw,
                 None => draw.with_extents(INDEXED),
             }
@@ -365,7 +374,7 @@ impl Session<'_> {
             runtime,
             blas: self.blas,
             kernel,
-            data: held(asked, kernel),
+            data,
             seed,
             device: &device,
             traced: false,

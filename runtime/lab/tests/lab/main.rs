@@ -5,6 +5,7 @@ mod capture;
 mod chain;
 mod compatibility;
 mod emulator;
+mod far;
 #[path = "../../../tests/fixture/mod.rs"]
 mod fixture;
 mod formula_kernels;

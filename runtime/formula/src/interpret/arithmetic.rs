@@ -202,6 +202,9 @@ pub(super) fn product_error((a, ea): (f64, f64), (b, eb): (f64, f64)) -> f64 {
     if error.is_nan() { f64::INFINITY } else { error }
 }
 
+/// A power of two by which the smaller factor of a product below 1e-270 is an f64 as it was.
+const UP: f64 = f64::from_bits((1023 + 600) << 52);
+
 /// Whether f64 computed it without rounding.
 fn lossless(op: Op, a: f64, b: f64, value: f64) -> bool {
     match op {
@@ -210,7 +213,12 @@ fn lossless(op: Op, a: f64, b: f64, value: f64) -> bool {
             let shadow = value - a;
             (a - (value - shadow)) + (b - shadow) == 0.0
         }
-        Op::Mul => a.mul_add(b, -value) == 0.0,
+        Op::Mul => {
+            // What is lost of a product so small has no place in f64: it is looked for further up.
+            let up = if value.abs() < 1e-270 { UP } else { 1.0 };
+            let [less, more] = if a.abs() < b.abs() { [a, b] } else { [b, a] };
+            (less * up).mul_add(more, -value * up) == 0.0
+        }
         Op::Min | Op::Max => true,
         // Quotients may be approximated, unless by a power of two.
         Op::Div => b.to_bits() << 12 == 0 && b.is_normal() && value * b == a,

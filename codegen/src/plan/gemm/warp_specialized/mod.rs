@@ -384,7 +384,7 @@ pub(super) fn map_misfit(operand: &Operand) -> Option<String> {
         let mut apart = operand.axes_apart();
         return Some(match apart.find(|axis| axis.stride == Stride::Const(1)) {
             Some(Axis { mode, .. }) => format!(
-                "has stride 1 along {mode}, which no tile lies along: tensor maps need it along \
+                "has stride 1 along {mode}, of which a box has one: tensor maps need it along \
                  {} or {}: use another layout, or schedule multistage",
                 operand.axis(0).mode,
                 operand.axis(1).mode

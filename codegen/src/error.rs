@@ -99,10 +99,15 @@ impl Violation {
         }
     }
 
-    /// Whether it speaks of that value of a key, or of several with that among them.
-    pub(crate) fn speaks_of(&self, key: &str, value: &str) -> bool {
-        let mut values = self.values.iter().filter(|(path, _)| path == key);
-        values.any(|(_, values)| values.split(" or ").any(|one| one == value))
+    /// The values of a key that it speaks of, where these are told apart.
+    pub(crate) fn values_of(&self, key: &KeyPath) -> impl Iterator<Item = &str> {
+        let own = self.values.iter().filter(|(path, _)| path == key.path());
+        own.flat_map(|(_, values)| values.split(" or "))
+    }
+
+    /// Whether it speaks of that value of a key.
+    pub(crate) fn speaks_of(&self, key: &KeyPath, value: &str) -> bool {
+        self.values_of(key).any(|one| one == value)
     }
 
     /// The same of that key as well, which the message does not name.

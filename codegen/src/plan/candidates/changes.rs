@@ -40,16 +40,12 @@ pub(crate) fn values(keys: &[&'static str], spec: &Spec, plan: &Plan) -> Values 
         _ => None,
     });
     let limits: Vec<String> = limits.collect();
-    match limits.is_empty() {
-        true => Values {
-            said,
-            is_limited: false,
-        },
-        false => Values {
-            said: message!("{}, for {}", said, limits.join(" and ")),
-            is_limited: true,
-        },
-    }
+    let is_limited = !limits.is_empty();
+    let said = match is_limited {
+        true => message!("{}, for {}", said, limits.join(" and ")),
+        false => said,
+    };
+    Values { said, is_limited }
 }
 
 /// A key with its value in a plan.

@@ -55,7 +55,7 @@ fn name_arch(
     ask: impl Fn(&Point) -> Result<Answer>,
 ) -> Result<()> {
     let own = point.spec.problem.arch.name;
-    let lacks = |one: &Violation| BY_ARCH.contains(&one.code) || one.speaks_of("arch", own);
+    let lacks = |one: &Violation| BY_ARCH.contains(&one.code) || one.speaks_of(&paths::ARCH, own);
     if !violations.iter().any(lacks) {
         return Ok(());
     }
@@ -69,7 +69,7 @@ fn name_arch(
             continue;
         };
         for one in violations.iter_mut().filter(|one| lacks(one)) {
-            if !one.speaks_of("arch", arch.name) {
+            if !one.speaks_of(&paths::ARCH, arch.name) {
                 one.add(message!(", or {}{with}", paths::ARCH.with(arch)));
             }
             one.involve(paths::ARCH.path());
@@ -112,7 +112,7 @@ fn name_values(
 ) -> Result<()> {
     let by_schedule = violations.iter().any(|one| one.code == SCHEDULE);
     // Where one limit alone is violated and its number of stages is told, that will do.
-    let is_told = |one: &Violation| one.values.iter().any(|(key, _)| key == "pipeline.stages");
+    let is_told = |one: &Violation| one.values_of(&paths::STAGES).next().is_some();
     if matches!(&*violations, [one] if is_told(one)) {
         return Ok(());
     }

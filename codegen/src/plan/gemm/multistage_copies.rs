@@ -77,7 +77,7 @@ pub(super) fn multistage_operand(
         return Ok(());
     };
     let path = spec.schedule.copy.get(name).cloned().unwrap_or_default();
-    let what = format!("copy.{name}.g2s");
+    let what = Hop::G2s.key(name);
     let wanted = |bytes| Wanted {
         asynchronous: true,
         ..Wanted::vector(Space::Gmem, Space::Smem, bytes)
@@ -139,7 +139,7 @@ fn fragment_copy(
     };
     let path = spec.schedule.copy.get(name).cloned().unwrap_or_default();
     let given = path.s2r.unwrap_or_default();
-    let what = format!("copy.{name}.s2r");
+    let what = Hop::S2r.key(name);
     let wanted = |collective| Wanted {
         bytes: None,
         collective,
@@ -261,7 +261,7 @@ pub(super) fn synchronous_operand(
     let along = usize::from(*operand.stride(0) != Stride::Const(1));
     let mut steps = Vec::new();
     for (hop, given) in hops {
-        let what = format!("copy.{name}.{}", hop.name());
+        let what = hop.key(name);
         let (from, to) = hop.spaces();
         let (dtype, threads) = (operand.dtype, plan.threads);
         let wanted = Wanted::vector(from, to, dtype.bytes());
@@ -331,7 +331,7 @@ pub(super) fn store(
         .unwrap_or_default();
     let pairs = partition::neighbours_along_n(plan, &mma)?;
     let held = if pairs { 2 } else { 1 };
-    let what = &format!("copy.{}.r2g", d.name);
+    let what = &Hop::R2g.key(&d.name);
     let wanted =
         |elements: u32| Wanted::vector(Space::Rmem, Space::Gmem, elements * d.dtype.bytes());
     let candidates = match &given {
@@ -361,7 +361,7 @@ fn store_step(
     held: u32,
     atom: &Arc<Atom>,
 ) -> Result<Option<Step>> {
-    let what = &format!("copy.{}.r2g", d.name);
+    let what = &Hop::R2g.key(&d.name);
     let Some(copy) = copy_of(atom, d.dtype)? else {
         let message = message!(
             "{}: {} is narrower than one {}: choose auto",

@@ -285,7 +285,7 @@ pub(super) fn load_atom(
         remote: false,
     });
     let tensor = (!operand.packed).then_some(boxes);
-    let what = format!("copy.{name}.g2s");
+    let what = Hop::G2s.key(name);
     let wanted = Wanted {
         from: Space::Gmem,
         to: Space::Smem,

@@ -53,16 +53,12 @@ fn probes_cover_types_majors_and_swizzles() {
     let mut seen = BTreeSet::new();
     for point in points() {
         let plan = plan::plan(&point).unwrap_or_else(|error| panic!("{}", error.report(false)));
-        for operand in ["a", "b"] {
+        for name in ["a", "b"] {
+            let operand = plan.named_operand(name).unwrap().id;
             let tile = plan.smem_tile(operand).unwrap();
             let boxes = plan.boxes(operand, Hop::G2s);
             let k_major = boxes.unwrap().contiguous == 1;
-            seen.insert((
-                operand,
-                tile.dtype.text(),
-                k_major,
-                tile.layout.swizzle.bits(),
-            ));
+            seen.insert((name, tile.dtype.text(), k_major, tile.layout.swizzle.bits()));
         }
     }
     let majors = |dtype| match dtype {

@@ -157,7 +157,7 @@ pub fn certify(plan: &Plan, kernel: &Kernel, program: &Program) -> Result<Certif
         aligned_addresses: aligned,
         pipeline_runs,
         computed,
-        assumptions: plan.asks().map(ToString::to_string).collect(),
+        assumptions: plan.asked().collect(),
         taken: plan.taken.iter().map(Choice::told).collect(),
     })
 }

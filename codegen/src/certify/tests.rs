@@ -91,11 +91,12 @@ fn a_right_kernel_is_certified() {
 #[test]
 fn a_copy_of_half_the_tile_is_refused() {
     let (mut plan, program) = right();
-    let half = plan.step("a", Hop::S2r).unwrap().tiled.clone();
+    let a = plan.named_operand("a").unwrap().id;
+    let half = plan.step(a, Hop::S2r).unwrap().tiled.clone();
     let step = plan
         .steps
         .iter_mut()
-        .find(|step| step.operand == "a" && step.hop == Hop::G2s);
+        .find(|step| step.operand == a && step.hop == Hop::G2s);
     step.unwrap().tiled = half;
     assert!(refusal(certify(&plan, &program)).contains("a.g2s"));
 }

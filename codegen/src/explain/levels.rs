@@ -18,7 +18,7 @@ use crate::plan::data::model::{MmaPlan, Plan};
 use crate::plan::data::moves::{BoxCopy, Hop, Step};
 use crate::plan::data::values::Does;
 use crate::plan::work_tiles::{Fate, SUMMED};
-use crate::spec::keys::model::{Operand, Role};
+use crate::spec::keys::model::{Operand, OperandId};
 
 /// Bits of a register.
 const REGISTER_BITS: usize = 32;
@@ -136,16 +136,14 @@ pub enum Has {
 pub fn levels(plan: &Plan, thread: u32) -> Result<Levels> {
     let maker = Maker { plan, thread };
     let mut stations = Vec::new();
-    for operand in plan.operands.iter() {
-        if operand.name != plan.named(Role::Output) && !is_stored(plan, operand) {
-            maker.of_operand(operand, &mut stations)?;
-        }
+    let is_last = |one: &&Operand| plan.is_output(one.id) || is_stored(plan, one);
+    let (last, first): (Vec<_>, Vec<_>) = plan.operands.iter().partition(is_last);
+    for operand in first {
+        maker.of_operand(operand, &mut stations)?;
     }
     maker.of_values(&mut stations)?;
-    for operand in plan.operands.iter() {
-        if operand.name == plan.named(Role::Output) || is_stored(plan, operand) {
-            maker.of_operand(operand, &mut stations)?;
-        }
+    for operand in last {
+        maker.of_operand(operand, &mut stations)?;
     }
     Ok(Levels {
         point: plan.id.clone(),
@@ -164,8 +162,8 @@ fn is_stored(plan: &Plan, operand: &Operand) -> bool {
     let mut steps = plan.steps.iter();
     let reads = |hop: Hop| matches!(hop, Hop::G2r | Hop::G2s | Hop::G2rLast);
     let loaded = plan.steps.iter();
-    let mut loaded = loaded.filter(|step| step.operand == operand.name);
-    steps.any(|step| step.operand == operand.name && leaves(step.hop))
+    let mut loaded = loaded.filter(|step| step.operand == operand.id);
+    steps.any(|step| step.operand == operand.id && leaves(step.hop))
         && !loaded.any(|step| reads(step.hop))
 }
 
@@ -209,10 +207,10 @@ impl Maker<'_> {
             Hop::R2g,
         ];
         for hop in hops {
-            if let Some(step) = self.plan.step(&operand.name, hop) {
+            if let Some(step) = self.plan.step(operand.id, hop) {
                 stations.push(self.of_step(operand, step)?);
             }
-            if let Some(boxes) = self.plan.boxes(&operand.name, hop) {
+            if let Some(boxes) = self.plan.boxes(operand.id, hop) {
                 stations.push(self.of_boxes(operand, boxes));
             }
         }
@@ -452,9 +450,9 @@ impl Maker<'_> {
         hop: Hop,
         (extents, modes): ([i64; 2], &[Option<String>; 2]),
     ) -> Within {
-        let tile = self.plan.smem_tile(&operand.name);
+        let tile = self.plan.smem_tile(operand.id);
         if let (Hop::S2r | Hop::R2s, Some(tile)) = (hop, tile) {
-            let (place, count) = self.places(&operand.name);
+            let (place, count) = self.places(operand.id);
             return Within::Shared {
                 place,
                 count,
@@ -490,8 +488,8 @@ impl Maker<'_> {
 
     /// What places in shared memory are called that have tiles of an operand, and how many there
     /// are.
-    fn places(&self, operand: &str) -> (&'static str, u32) {
-        let output = self.plan.named(Role::Output) == operand;
+    fn places(&self, operand: OperandId) -> (&'static str, u32) {
+        let output = self.plan.is_output(operand);
         match &self.plan.roles {
             Some(roles) if output => {
                 let buffers = u32::try_from(roles.staging_buffers).unwrap_or(1);

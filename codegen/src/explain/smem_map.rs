@@ -107,7 +107,7 @@ fn of_place(plan: &Plan, place: &Place) -> Vec<Region> {
         Holds::Fold(number) => whole(Use::Scratch, format!("values of fold {number}")),
         Holds::Sums(number) => {
             let output = plan.combinings().nth(number);
-            let name = output.map_or("sums", |combining| &combining.operand);
+            let name = output.map_or("sums", |one| &plan.operand(one.operand).name);
             sets(place, Use::Scratch, |set| match place.count {
                 1 => format!("parts of {name}"),
                 _ => format!("parts of {name}, consumer {set}"),
@@ -143,7 +143,7 @@ fn slots(plan: &Plan, place: &Place, every: Option<Every>) -> Vec<Region> {
     };
     let own = plan.smem.iter().filter(|tile| tile.within == place.holds);
     let of_tile = |tile: &SmemTile| {
-        let name = plan.tile_name(&tile.operand, tile.plane);
+        let name = plan.tile_name(tile.operand, tile.plane);
         let (start, bytes) = (tile.offset_bytes, tile.size_bytes);
         let region = move |slot: u32| Region {
             offset_bytes: place.of(slot) + start,

@@ -5,13 +5,14 @@
 //! instructions; which mode is what, with its stride in each operand.
 
 use serde::Serialize;
+use tilewright_formula::Formula;
 use tilewright_formula::form::{Contraction, Form};
-use tilewright_formula::{Formula, Source};
 
 use crate::plan::data::model::{MmaPlan, Plan};
 use crate::plan::data::moves::Hop;
 use crate::plan::data::values::{Does, Every, Flow};
 use crate::plan::work_tiles::{Fate, ModeFate};
+use crate::spec::keys::model::OperandId;
 
 /// A formula in its skeleton.
 #[derive(Clone, Debug, Serialize)]
@@ -119,7 +120,7 @@ fn skeleton(plan: &Plan) -> (&'static str, &'static str) {
 }
 
 /// Instructions of those hops of an operand.
-fn by(plan: &Plan, operand: &str, hops: &[Hop]) -> Vec<String> {
+fn by(plan: &Plan, operand: OperandId, hops: &[Hop]) -> Vec<String> {
     let steps = plan.steps.iter().filter(|step| step.operand == operand);
     let steps = steps.map(|step| (step.hop, &step.atom.id));
     let boxes = plan.box_copies().filter(|copy| copy.operand == operand);
@@ -131,26 +132,23 @@ fn by(plan: &Plan, operand: &str, hops: &[Hop]) -> Vec<String> {
 }
 
 /// An element of an operand, with its modes in the order of the formula: `b[h,p,k]`.
-fn element(plan: &Plan, name: &str) -> String {
-    let axes = plan.operand(name).map(|operand| operand.formula_axes());
-    let axes = axes.unwrap_or_default();
-    let modes: Vec<&str> = axes.iter().map(|axis| axis.mode.as_str()).collect();
-    format!("{name}[{}]", modes.join(","))
+fn element(plan: &Plan, operand: OperandId) -> String {
+    let operand = plan.operand(operand);
+    let axes = operand.formula_axes().into_iter();
+    let modes: Vec<&str> = axes.map(|axis| axis.mode.as_str()).collect();
+    format!("{}[{}]", operand.name, modes.join(","))
 }
 
 fn of_product(plan: &Plan, formula: &Formula, found: &Contraction) -> Vec<Socket> {
     let mut sockets = Vec::new();
     let text = |span: &std::ops::Range<usize>| formula.text.get(span.clone()).unwrap_or_default();
-    for factor in &found.factors {
-        let Some(operand) = factor.operand.map(Source::Operand) else {
-            continue;
-        };
-        let name = formula.name(operand);
+    for operand in found.factors.iter().filter_map(|factor| factor.operand) {
+        let operand = OperandId(operand);
         let widen = plan.mma.iter().filter_map(|mma| mma.widen.as_ref());
         sockets.push(Socket {
             place: "load",
-            expression: element(plan, name),
-            by: by(plan, name, &[Hop::G2s, Hop::G2r, Hop::R2s, Hop::S2r])
+            expression: element(plan, operand),
+            by: by(plan, operand, &[Hop::G2s, Hop::G2r, Hop::R2s, Hop::S2r])
                 .into_iter()
                 .chain(widen.map(|atom| atom.id.clone()))
                 .collect(),
@@ -189,12 +187,12 @@ fn of_flow(plan: &Plan, formula: &Formula, flow: &Flow, places: [&'static str; 4
         };
         let (place, expression, atoms) = match &node.does {
             Does::Product(..) => (map, String::new(), Vec::new()),
-            Does::Load(name) => (
+            Does::Load(operand) => (
                 load,
-                element(plan, name),
+                element(plan, *operand),
                 by(
                     plan,
-                    name,
+                    *operand,
                     &[Hop::G2s, Hop::G2r, Hop::G2rLast, Hop::R2s, Hop::S2r],
                 ),
             ),
@@ -226,15 +224,15 @@ fn of_flow(plan: &Plan, formula: &Formula, flow: &Flow, places: [&'static str; 4
                 by: atoms,
             });
         }
-        if let Some(name) = &node.stored {
+        if let Some(output) = node.stored {
             let expression = match flow.combined_by(at) {
-                Some((_, how)) => format!("{}: {how}", element(plan, name)),
-                None => element(plan, name),
+                Some((_, how)) => format!("{}: {how}", element(plan, output)),
+                None => element(plan, output),
             };
             sockets.push(Socket {
                 place: store,
                 expression,
-                by: by(plan, name, &[Hop::R2g, Hop::R2s, Hop::S2g]),
+                by: by(plan, output, &[Hop::R2g, Hop::R2s, Hop::S2g]),
             });
         }
     }

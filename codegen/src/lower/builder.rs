@@ -19,7 +19,7 @@ use crate::plan::data::assumptions::Assumption;
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::Hop;
 use crate::spec::WORKSPACE;
-use crate::spec::keys::model::Operand;
+use crate::spec::keys::model::{Operand, OperandId};
 
 /// A thread program under construction.
 pub(super) struct Builder {
@@ -156,11 +156,23 @@ impl Builder {
 
     /// The parameter of that name.
     pub(super) fn param(&self, name: &str) -> Option<ParamId> {
-        let index = self
-            .program
-            .params
-            .iter()
-            .position(|param| param.name == name)?;
+        self.first_param(|param| param.name == name)
+    }
+
+    /// The parameter that holds an operand's address.
+    pub(super) fn pointer_to(&self, operand: OperandId) -> Option<ParamId> {
+        let is_pointer = |ty| matches!(ty, ParamType::Pointer { .. });
+        self.first_param(|param| param.operand == Some(operand) && is_pointer(param.ty))
+    }
+
+    /// The parameter that holds an operand's tensor map.
+    pub(super) fn map_of(&self, operand: OperandId) -> Option<ParamId> {
+        let is_map = |ty| ty == ParamType::TensorMap;
+        self.first_param(|param| param.operand == Some(operand) && is_map(param.ty))
+    }
+
+    fn first_param(&self, is: impl Fn(&Param) -> bool) -> Option<ParamId> {
+        let index = self.program.params.iter().position(is)?;
         u32::try_from(index).ok().map(ParamId)
     }
 
@@ -276,27 +288,27 @@ impl Builder {
 /// the first is one: then they lie as C would have them, else not (see `ptx::cubin`).
 fn params(plan: &Plan) -> Vec<Param> {
     let mut params = Vec::new();
-    for (number, operand) in plan.operands.iter().enumerate() {
+    for operand in &plan.operands {
         let by_boxes = is_by_boxes(plan, operand);
         if by_boxes {
             params.push(Param {
-                name: map_name(&operand.name),
+                name: format!("{}_map", operand.name),
                 ty: ParamType::TensorMap,
-                operand: Some(number),
+                operand: Some(operand.id),
             });
         }
         if by_boxes && !is_by_address(plan, operand) {
             continue;
         }
         let ty = ParamType::Pointer {
-            align_bytes: pointer_align(plan, &operand.name),
+            align_bytes: pointer_align(plan, operand),
             readonly: !operand.is_written() && !is_shared(plan, operand),
             shared: is_shared(plan, operand),
         };
         params.push(Param {
             name: operand.name.clone(),
             ty,
-            operand: Some(number),
+            operand: Some(operand.id),
         });
     }
     let axes = plan.operands.iter().flat_map(Operand::all_axes);
@@ -313,7 +325,7 @@ fn params(plan: &Plan) -> Vec<Param> {
     }
     // Tensor maps hold the strides of the others, tiles in a row have none.
     let named = |operand: &&Operand| {
-        let whole = is_by_boxes(plan, operand) || plan.bulk(&operand.name).is_some();
+        let whole = is_by_boxes(plan, operand) || plan.bulk(operand.id).is_some();
         !whole || is_by_address(plan, operand)
     };
     for axis in (plan.operands.iter().filter(named)).flat_map(Operand::all_axes) {
@@ -334,7 +346,7 @@ fn params(plan: &Plan) -> Vec<Param> {
 /// Whether an operand may be where another one is. What is stored there is not to be read past the
 /// caches that know of it, nor later than it is read here.
 fn is_shared(plan: &Plan, operand: &Operand) -> bool {
-    let over = |one: &Operand| one.over.as_ref() == Some(&operand.name);
+    let over = |one: &Operand| plan.over(one).is_some_and(|over| over.id == operand.id);
     operand.over.is_some() || plan.operands.iter().any(over)
 }
 
@@ -342,7 +354,7 @@ fn is_shared(plan: &Plan, operand: &Operand) -> bool {
 fn is_by_boxes(plan: &Plan, operand: &Operand) -> bool {
     let mut hops = [Hop::G2s, Hop::S2g].into_iter();
     hops.any(|hop| {
-        let copy = plan.boxes(&operand.name, hop);
+        let copy = plan.boxes(operand.id, hop);
         copy.is_some_and(|copy| !copy.packed)
     })
 }
@@ -350,16 +362,11 @@ fn is_by_boxes(plan: &Plan, operand: &Operand) -> bool {
 /// Whether the address of an operand that boxes move is needed as well: results that they cannot
 /// cut are stored one by one, and what those are made of is loaded so.
 fn is_by_address(plan: &Plan, operand: &Operand) -> bool {
-    operand.is_written() || plan.step(&operand.name, Hop::G2r).is_some()
+    operand.is_written() || plan.step(operand.id, Hop::G2r).is_some()
 }
 
 /// Scratch memory's alignment, less than every allocation has.
 const WORKSPACE_ALIGN: u32 = 128;
-
-/// The parameter that holds an operand's tensor map.
-pub(in crate::lower) fn map_name(operand: &str) -> String {
-    format!("{operand}_map")
-}
 
 fn push_once(params: &mut Vec<Param>, name: &str, ty: ParamType) {
     if !params.iter().any(|param| param.name == name) {
@@ -371,18 +378,13 @@ fn push_once(params: &mut Vec<Param>, name: &str, ty: ParamType) {
     }
 }
 
-fn pointer_align(plan: &Plan, name: &str) -> u32 {
-    let element = plan
-        .operand(name)
-        .map_or(1, |operand| operand.dtype.bytes());
-    let assumed = plan
-        .assumptions
-        .iter()
-        .filter_map(|assumption| match assumption {
-            Assumption::PointerAlignment { operand, bytes, .. } if operand == name => Some(*bytes),
-            _ => None,
-        });
-    assumed.max().unwrap_or(element)
+fn pointer_align(plan: &Plan, of: &Operand) -> u32 {
+    let assumed = plan.assumptions.iter();
+    let assumed = assumed.filter_map(|assumption| match assumption {
+        Assumption::PointerAlignment { operand, bytes, .. } if *operand == of.id => Some(*bytes),
+        _ => None,
+    });
+    assumed.max().unwrap_or(of.dtype.bytes())
 }
 
 /// Swizzle patterns repeat every 1024 bytes at most, so a start aligned to that keeps bank

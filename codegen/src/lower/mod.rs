@@ -361,10 +361,7 @@ impl<'p> Lowering<'p> {
     fn operand_of(&self, tile: TileId) -> Result<(&'p Operand, Option<i64>)> {
         let place = self.kernel.tiles.get(tile.0).map(|tile| &tile.place);
         let operand = match place {
-            Some(Place::Gmem(number, plane)) => {
-                let operand = self.plan.operands.get(*number);
-                operand.map(|operand| (operand, *plane))
-            }
+            Some(Place::Gmem(number, plane)) => Some((self.plan.operand(*number), *plane)),
             _ => None,
         };
         operand.ok_or_else(|| {

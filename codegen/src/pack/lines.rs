@@ -10,9 +10,11 @@ use std::path::Path;
 
 use tilewright_bundle::{LineTable, Origin};
 
+use crate::error::KeyPath;
 use crate::ir::tile::{CopyId, Engine, Kernel, Op, Place, Sync, TileId};
 use crate::plan::data::model::Plan;
 use crate::spec::SpecFile;
+use crate::spec::keys::paths;
 
 /// The table of a kernel whose PTX has those lines, as its spec file stands.
 pub fn table(file: &SpecFile, plan: &Plan, kernel: &Kernel, lines: &[(u32, u32)]) -> LineTable {
@@ -52,26 +54,25 @@ pub fn table(file: &SpecFile, plan: &Plan, kernel: &Kernel, lines: &[(u32, u32)]
 fn keys(plan: &Plan, kernel: &Kernel, op: &Op) -> Vec<String> {
     let operand = |tile: TileId| {
         let place = kernel.tiles.get(tile.0).map(|tile| &tile.place);
-        let name = match place {
-            Some(Place::Gmem(number, _)) => plan.operands.get(*number).map(|one| &one.name),
-            Some(Place::Smem(number)) => plan.smem.get(*number).map(|tile| &tile.operand),
+        let operand = match place {
+            Some(Place::Gmem(operand, _)) => Some(*operand),
+            Some(Place::Smem(number)) => plan.smem.get(*number).map(|tile| tile.operand),
             Some(Place::Rmem(_)) | None => None,
         };
-        name.cloned()
+        operand.map(|operand| &plan.operand(operand).name)
     };
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    let told = |keys: &[KeyPath]| keys.iter().map(|key| key.path().to_owned()).collect();
     match op {
         Op::Copy { by, .. } => {
             let step = match by {
-                CopyId::Tiled(number) => plan.steps.get(*number).map(|s| (&s.operand, s.hop)),
-                CopyId::Boxes(_) => by.boxes(plan).map(|copy| (&copy.operand, copy.hop)),
+                CopyId::Tiled(number) => plan.steps.get(*number).map(|s| (s.operand, s.hop)),
+                CopyId::Boxes(_) => by.boxes(plan).map(|copy| (copy.operand, copy.hop)),
             };
             step.map_or(Vec::new(), |(operand, hop)| {
-                vec![
-                    format!("copy.{operand}.{}", hop.name()),
-                    format!("copy.{operand}"),
-                    format!("operands.{operand}"),
-                ]
+                let name = &plan.operand(operand).name;
+                let hop = paths::copy(name, hop.name());
+                told(&[hop, paths::way(name), paths::operand(name)])
             })
         }
         Op::Mma { .. } => words(&["mma.atom", "mma", "accumulator", "cta_tile"]),
@@ -79,13 +80,9 @@ fn keys(plan: &Plan, kernel: &Kernel, op: &Op) -> Vec<String> {
         Op::Fold { .. } => words(&["compute", "cta_tile"]),
         Op::Map { to, .. } => {
             let stored = kernel.tiles.get(to.tile().0);
-            let named = |name: &str| plan.operand(name).map(|operand| operand.name.clone());
-            let name = stored.and_then(|tile| named(&tile.name)).or_else(|| {
-                let output = plan.output()?;
-                Some(output.name.clone())
-            });
-            let name = name.unwrap_or_default();
-            vec![format!("operands.{name}.dtype"), format!("operands.{name}")]
+            let named = stored.and_then(|tile| plan.named_operand(&tile.name));
+            let name = named.or(plan.output()).map_or("", |one| &one.name);
+            told(&[paths::of_operand(name, "dtype"), paths::operand(name)])
         }
         Op::Sync(Sync::Follow) => words(&["scheduler.launch", "scheduler", "cta_tile"]),
         Op::Sync(sync) => {
@@ -94,7 +91,7 @@ fn keys(plan: &Plan, kernel: &Kernel, op: &Op) -> Vec<String> {
                 .filter(|id| kernel.engine(*id) == Some(Engine::Stores));
             let tile = staged.and_then(|id| kernel.pipe(id)?.tiles.first().copied());
             match tile.and_then(operand) {
-                Some(name) => vec![format!("copy.{name}"), format!("operands.{name}")],
+                Some(name) => told(&[paths::way(name), paths::operand(name)]),
                 None => words(&["pipeline.stages", "pipeline", "cta_tile"]),
             }
         }

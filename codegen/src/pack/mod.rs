@@ -93,9 +93,9 @@ fn launches(made: &Compiled) -> std::result::Result<Vec<LaunchAbi>, String> {
     let plan = &made.plan;
     let (mut before, mut behind) = (Vec::new(), Vec::new());
     for (copy, at) in made.copies.iter().zip(&plan.copies) {
-        let is_copy = |operand: &str| operand != at.operand.name;
+        // Inputs are copied there, outputs from there.
         let launch = launch(&copy.plan, &copy.program, |operand| {
-            is_copy(operand).then(|| at.at.clone())
+            (operand.is_written() != at.is_behind()).then(|| at.at.clone())
         })?;
         match at.is_behind() {
             true => behind.push(launch),
@@ -103,7 +103,7 @@ fn launches(made: &Compiled) -> std::result::Result<Vec<LaunchAbi>, String> {
         }
     }
     let own = launch(plan, &made.program, |operand| {
-        plan.realigned(operand).map(|copied| copied.at.clone())
+        plan.realigned(operand.id).map(|copied| copied.at.clone())
     })?;
     before.push(own);
     before.append(&mut behind);
@@ -183,7 +183,7 @@ pub fn provenance(ptxas: Option<&Path>) -> Provenance {
 fn semantics(plan: &Plan) -> std::result::Result<Semantics, String> {
     let operands = plan.operands.iter().map(|operand| plan.given(operand));
     let operands = operands.map(|operand| {
-        let is_combined = (plan.combinings()).any(|combining| combining.operand == operand.name);
+        let is_combined = (plan.combinings()).any(|combining| combining.operand == operand.id);
         let role = match (operand.is_written(), is_combined) {
             (false, _) => Role::In,
             (true, false) => Role::Out,
@@ -262,12 +262,12 @@ fn sums(plan: &Plan) -> std::result::Result<Option<Sums>, String> {
 fn launch(
     plan: &Plan,
     program: &Program,
-    in_workspace: impl Fn(&str) -> Option<Expr>,
+    in_workspace: impl Fn(&spec::Operand) -> Option<Expr>,
 ) -> std::result::Result<LaunchAbi, String> {
     let mut params = Vec::new();
     for param in &program.params {
-        let operand = param.operand.and_then(|number| plan.operands.get(number));
-        let at = operand.and_then(|operand| in_workspace(&operand.name));
+        let operand = param.operand.map(|operand| plan.operand(operand));
+        let at = operand.and_then(&in_workspace);
         let value = match param.ty {
             ParamType::Pointer { .. } if param.name == WORKSPACE => ParamValue::Workspace,
             ParamType::Pointer { .. } => match at {
@@ -321,7 +321,7 @@ fn workspace(plan: &Plan) -> Workspace {
 fn tensor_map(plan: &Plan, operand: &spec::Operand) -> std::result::Result<TensorMapAbi, String> {
     let name = &operand.name;
     let mut copies = plan.box_copies();
-    let copy = copies.find(|copy| copy.operand == *name);
+    let copy = copies.find(|copy| copy.operand == operand.id);
     let copy = copy.ok_or_else(|| format!("operand {name} is not moved by boxes"))?;
     let (mut dims, mut strides, mut boxed) = (Vec::new(), Vec::new(), Vec::new());
     for (at, axis) in plan.box_axes(copy, operand) {
@@ -394,8 +394,8 @@ fn assumptions_of(plan: &Plan) -> Vec<Assumption> {
             most,
             reason,
         } => checked(count.clone().at_most(*most), reason),
-        Assumed::DistinctEntries { reason, .. } => Assumption::Promise {
-            promise: assumption.promise().unwrap_or_default(),
+        Assumed::DistinctEntries { table, reason } => Assumption::Promise {
+            promise: Assumption::distinct_entries(&plan.operand(*table).name),
             reason: reason.clone(),
         },
         Assumed::PointerAlignment {
@@ -403,7 +403,7 @@ fn assumptions_of(plan: &Plan) -> Vec<Assumption> {
             bytes,
             reason,
         } => Assumption::Align {
-            operand: operand.clone(),
+            operand: plan.operand(*operand).name.clone(),
             bytes: *bytes,
             reason: reason.clone(),
         },

@@ -7,7 +7,7 @@
 use tilewright_bundle::Expr;
 use tilewright_formula::Role;
 
-use crate::error::{Error, Message, Result, Violation, message};
+use crate::error::{Error, KeyPath, Message, Result, Violation, message};
 use crate::plan::data::model::{Plan, Realigned};
 use crate::plan::data::realigned::{COPY, ROW_BYTES, row_elems};
 use crate::spec;
@@ -66,7 +66,7 @@ pub(super) fn split(point: &Point) -> Result<Option<(Point, Vec<Copied>)>> {
     let mut aligned = point.clone();
     for operand in &mut aligned.spec.problem.operands {
         let mut copied = asked.iter();
-        if let Some(copied) = copied.find(|one| one.operand.name == operand.name) {
+        if let Some(copied) = copied.find(|one| one.operand.id == operand.id) {
             *operand = lying_in_rows(&spec.problem.compute, copied);
         }
     }
@@ -94,7 +94,7 @@ fn refusal(spec: &Spec, copied: &Copied) -> Option<Violation> {
     let message = message!("{} {}: {}", key, copied.word().name(), why);
     let mut violation = Violation::new("realign", message);
     if let Some(at) = also {
-        violation.involve(&at);
+        violation.involve(at.path());
     }
     Some(violation)
 }
@@ -107,8 +107,7 @@ fn misfit(spec: &Spec, copied: &Copied) -> Option<Message> {
         return Some("operands of products alone are copied: leave it out".into());
     }
     let formula = &spec.problem.compute.formula;
-    let at = formula.signature.operand(name);
-    let is_added = at.is_some_and(|at| formula.role(at) == Role::Combined);
+    let is_added = formula.role(operand.id.0) == Role::Combined;
     let mut others = spec.problem.operands.iter();
     let is_over = operand.over.is_some() || others.any(|one| one.over.as_ref() == Some(name));
     let why = if operand.packed {
@@ -151,12 +150,12 @@ fn misfit(spec: &Spec, copied: &Copied) -> Option<Message> {
 
 /// A name of the spec that is one of those of an operand's copy, or begins as they do, and the key
 /// that it stands below.
-fn taken<'s>(spec: &'s Spec, operand: &Operand) -> Option<(&'s str, String)> {
+fn taken<'s>(spec: &'s Spec, operand: &Operand) -> Option<(&'s str, KeyPath)> {
     let copy = format!("{}{COPY}", operand.name);
     let of_operands = spec.problem.operands.iter().flat_map(|one| {
         let strides = one.all_axes().filter_map(|axis| axis.stride.name());
-        let strides = strides.map(|name| (name, format!("operands.{}.layout", one.name)));
-        [(one.name.as_str(), format!("operands.{}", one.name))]
+        let strides = strides.map(|name| (name, paths::of_operand(&one.name, "layout")));
+        [(one.name.as_str(), paths::operand(&one.name))]
             .into_iter()
             .chain(strides)
     });
@@ -164,7 +163,7 @@ fn taken<'s>(spec: &'s Spec, operand: &Operand) -> Option<(&'s str, String)> {
     let modes = formula.modes.iter().map(|mode| mode.name.as_str());
     let scalars = formula.signature.scalars.iter();
     let of_formula = modes.chain(scalars.map(|one| one.name.as_str()));
-    let mut all = of_operands.chain(of_formula.map(|name| (name, "compute".to_owned())));
+    let mut all = of_operands.chain(of_formula.map(|name| (name, paths::COMPUTE)));
     all.find(|(name, _)| name.starts_with(&copy))
 }
 
@@ -233,7 +232,7 @@ pub(super) fn blamed(mut error: Error, copied: &[Copied]) -> Error {
     let otherwise = |one: &&Copied| one.transposed || one.operand.contiguous_axis().is_none();
     let keys = copied.iter().filter(otherwise);
     let keys: Vec<String> = keys
-        .map(|one| format!("copy.{}.realign", one.operand.name))
+        .map(|one| paths::copy(&one.operand.name, "realign").path().to_owned())
         .collect();
     if let Error::Plan { violations, .. } = &mut error {
         for violation in violations {
@@ -379,7 +378,7 @@ mod tests {
     fn what_is_copied_asks_nothing_of_strides_and_addresses() {
         let asked = |copy: &str| {
             let plan = planned("(m,k):(lda,1)", "(n,k):(ldb,1)", copy);
-            let asked: Vec<String> = plan.asks().map(ToString::to_string).collect();
+            let asked: Vec<String> = plan.asked().collect();
             let is_of = |name: &str| {
                 let (stride, place) = (format!("ld{name} %"), format!("align({name})"));
                 asked
@@ -400,7 +399,7 @@ mod tests {
     fn copies_lie_behind_one_another_in_rows_of_whole_lines() {
         let copy = "{ a: { realign: workspace }, b: { realign: workspace } }";
         let plan = planned("(m,k):(1,lda)", "(n,k):(ldb,1)", copy);
-        let lie = |name: &str| plan.operand(name).unwrap().layout();
+        let lie = |name: &str| plan.named_operand(name).unwrap().layout();
         assert_eq!(lie("a"), "(m,k):(1,ceil_div(m, 64) * 64)");
         assert_eq!(lie("b"), "(n,k):(ceil_div(k, 64) * 64,1)");
         let [a, b] = plan.copies.as_slice() else {
@@ -419,7 +418,7 @@ mod tests {
     fn what_is_transposed_lies_along_the_other_axis() {
         let copy = "{ a: { realign: transposed }, b: { realign: workspace } }";
         let plan = planned("(m,k):(1,lda)", "(n,k):(ldb,1)", copy);
-        let lie = |name: &str| plan.operand(name).unwrap().layout();
+        let lie = |name: &str| plan.named_operand(name).unwrap().layout();
         assert_eq!(lie("a"), "(m,k):(ceil_div(k, 64) * 64,1)");
         assert_eq!(lie("b"), "(n,k):(ceil_div(k, 64) * 64,1)");
         let [a, _] = plan.copies.as_slice() else {
@@ -427,7 +426,7 @@ mod tests {
         };
         assert_eq!(a.bytes.text(), "ceil_div(k, 64) * 128 * m");
         assert_eq!(a.copy.asks().count(), 0);
-        let (read, written) = (a.copy.operand("a"), a.copy.operand("a_copy"));
+        let (read, written) = (a.copy.named_operand("a"), a.copy.named_operand("a_copy"));
         assert_eq!(read.unwrap().layout(), "(m,k):(1,lda)");
         assert_eq!(written.unwrap().layout(), "(m,k):(ceil_div(k, 64) * 64,1)");
     }
@@ -440,7 +439,7 @@ mod tests {
                     }\ncompute: d[g,m,n] = sum[k] a[g,m,k] * b[g,n,k]\ncta_tile: { m: 128, n: \
                     128, k: 64 }\ncopy: { a: { realign: workspace } }\n";
         let plan = plan(&spec::parse("-", text).unwrap().points[0]).unwrap();
-        let a = plan.operand("a").unwrap();
+        let a = plan.named_operand("a").unwrap();
         let rows = "ceil_div(k, 64) * 64";
         assert_eq!(a.layout(), format!("(g,m,k):({rows} * m,{rows},1)"));
         assert_eq!(plan.all_workspace().text(), "ceil_div(k, 64) * 128 * m * g");

@@ -190,7 +190,8 @@ fn roles(plan: &Plan) -> Vec<Part> {
         _ => "multiply parts of one tile and store them",
     };
     let loads = roles.loads(Every::Trip);
-    let boxes: Vec<String> = loads.map(|load| load.operand.clone()).collect();
+    let boxes = loads.map(|load| plan.operand(load.operand).name.as_str());
+    let boxes = Vec::from_iter(boxes);
     let ring = roles.pipe(Every::Trip).map(|pipe| pipe.ring);
     let [stages, bytes] = ring.map_or([0, 0], |ring| [ring.stages, ring.bytes]);
     let slots = format!(

@@ -73,8 +73,8 @@ impl Limits<'_> {
         let Base::Param(param) = address.base else {
             return Err("a global address has no pointer".into());
         };
-        let name = known.program.params.get(param.0 as usize);
-        let name = name.map(|param| param.name.clone()).unwrap_or_default();
+        let param = known.program.params.get(param.0 as usize);
+        let name = param.map_or("", |param| &param.name);
         let offset = known.int(&address.offset);
         let offset = offset.plus_constant(i128::from(address.imm));
         if name == WORKSPACE {
@@ -89,9 +89,10 @@ impl Limits<'_> {
             }
             return Ok(Proof::Scratch);
         }
-        let operand = self.plan.operand(&name);
+        let operand = param.and_then(|param| param.operand);
         let operand = operand.ok_or_else(|| format!("there is no operand {name}"))?;
-        if let Some(copy) = self.plan.bulk(&name) {
+        let operand = self.plan.operand(operand);
+        if let Some(copy) = self.plan.bulk(operand.id) {
             return self.patterns(known, (atom, args), (operand, copy), &offset);
         }
         let most = i128::from(access_bytes(atom)?);
@@ -202,13 +203,12 @@ impl Limits<'_> {
         map: ParamId,
     ) -> Result<(), String> {
         let param = known.program.params.get(map.0 as usize);
-        let number = param.and_then(|param| param.operand);
-        let operand = number.and_then(|number| self.plan.operands.get(number));
-        let operand = operand.ok_or("a map of no operand")?;
+        let operand = param.and_then(|param| param.operand);
+        let operand = self.plan.operand(operand.ok_or("a map of no operand")?);
         if atom.copy.as_ref().is_none_or(|copy| copy.to != Space::Gmem) {
             return Ok(());
         }
-        let boxes = self.plan.boxes(&operand.name, Hop::S2g);
+        let boxes = self.plan.boxes(operand.id, Hop::S2g);
         let boxes = boxes.ok_or_else(|| format!("{} is not stored by boxes", operand.name))?;
         let first = args.iter().find_map(|arg| match arg {
             Arg::Int(x) => Some(x),

@@ -18,7 +18,7 @@ pub(in crate::certify) fn check(
     // Of a slot of each pipe.
     let mut bytes = vec![0; roles.pipes.len()];
     for copy in plan.box_copies() {
-        let name = format!("{}.{}", copy.operand, copy.hop.name());
+        let name = format!("{}.{}", plan.operand(copy.operand).name, copy.hop.name());
         let checked = match copy.packed {
             true => check_packed(plan, copy),
             false => Ok(()),
@@ -55,13 +55,13 @@ pub(in crate::certify) fn check(
 /// Elements of a packed operand lie in the bytes of each box as they do in its place in shared
 /// memory. What holds of the first tile holds of all: tiles are whole patterns.
 fn check_packed(plan: &Plan, copy: &BoxCopy) -> std::result::Result<(), String> {
-    let missing = || format!("{} is not packed", copy.operand);
-    let operand = plan.operand(&copy.operand).ok_or_else(missing)?;
+    let operand = plan.operand(copy.operand);
+    let missing = || format!("{} is not packed", operand.name);
     let order = plan.order(operand)?.ok_or_else(missing)?;
     if let Some(problem) = order.problems(2).first() {
         return Err(format!("its order {order}: {problem}"));
     }
-    let tile = plan.smem_tile(&copy.operand).ok_or_else(missing)?;
+    let tile = plan.smem_tile(operand.id).ok_or_else(missing)?;
     let extents = <[i64; 2]>::try_from(plan.tile_of(operand));
     let extents = extents.map_err(|tile| format!("patterns of {} axes", tile.len()))?;
     let transposed = |mut at: [i64; 2]| {
@@ -122,9 +122,9 @@ fn check_starts(copy: &BoxCopy, start: i64) -> std::result::Result<(), String> {
 
 fn check_copy(plan: &Plan, copy: &BoxCopy) -> std::result::Result<u64, String> {
     let tile = plan
-        .smem_tile(&copy.operand)
+        .smem_tile(copy.operand)
         .ok_or("the operand has no tile in shared memory")?;
-    let operand = plan.operand(&copy.operand).ok_or("no such operand")?;
+    let operand = plan.operand(copy.operand);
     let [rows, columns] = plan.tile_at(operand);
     let planes = plan.plane_count(operand);
     let extents = [rows * planes, columns];

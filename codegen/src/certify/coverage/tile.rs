@@ -27,7 +27,7 @@ fn check_step(
     step: &Step,
     refuse: &impl Fn(String, String) -> Error,
 ) -> Result<StepCertificate> {
-    let name = format!("{}.{}", step.operand, step.hop.name());
+    let name = format!("{}.{}", plan.operand(step.operand).name, step.hop.name());
     let partition = partition::of_step(step)?;
     let coverage = |part: &Part<2>, side: &str| {
         owners(plan, step, part).map_err(|message| {
@@ -112,7 +112,7 @@ fn wavefronts(plan: &Plan, step: &Step) -> std::result::Result<Option<Wavefronts
         return Ok(None);
     }
     let tile = plan
-        .smem_tile(&step.operand)
+        .smem_tile(step.operand)
         .ok_or("the operand has no tile in shared memory")?;
     let accesses = SmemAccesses::new(plan, step, &tile.layout.inner, tile.dtype);
     let accesses = accesses.map_err(|error| error.to_string())?;
@@ -124,7 +124,7 @@ fn wavefronts(plan: &Plan, step: &Step) -> std::result::Result<Option<Wavefronts
 /// Most 32-byte sectors one request of warp 0 touches, and the fewest its bytes need. Rows are
 /// taken to start on a sector; `None` when no stride is known to be 1.
 fn sectors(plan: &Plan, step: &Step, part: &Part<2>) -> Option<(u32, u32)> {
-    let operand = plan.operand(&step.operand)?;
+    let operand = plan.operand(step.operand);
     // Where a table says, elements side by side lie apart.
     let axis = operand.contiguous_axis()?;
     let along = step

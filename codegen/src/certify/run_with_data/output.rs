@@ -7,6 +7,7 @@ use tilewright_formula::interpret::{Bounded, Evaluator};
 
 use super::grid::is_poison;
 use crate::dtype::DType;
+use crate::spec::keys::model::OperandId;
 
 /// The least and the largest value of what the formula leaves open.
 const UNKNOWN: [f64; 2] = [f64::NEG_INFINITY, f64::INFINITY];
@@ -14,8 +15,8 @@ const UNKNOWN: [f64; 2] = [f64::NEG_INFINITY, f64::INFINITY];
 /// What an operand has at one place of its outer modes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Matrix {
-    /// Its number among the operands.
-    pub operand: usize,
+    /// The operand.
+    pub operand: OperandId,
     /// The place, counted along its axes of outer modes, the last fastest.
     pub place: usize,
 }

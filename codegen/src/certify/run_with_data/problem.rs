@@ -17,7 +17,7 @@ use super::sizes::{Extents, point};
 use super::tables::{self, Table};
 use super::terms::Terms;
 use crate::plan::data::model::Plan;
-use crate::spec::keys::model::{Axis, Operand};
+use crate::spec::keys::model::{Axis, Operand, OperandId};
 
 /// Classes of coordinates along each mode of the output.
 const CLASSES: usize = 16;
@@ -104,7 +104,7 @@ impl Problem {
             outputs: Vec::new(),
             extents: sizes.clone(),
         };
-        for (number, operand) in terms.operands.iter().enumerate() {
+        for operand in &terms.operands {
             let places = terms.own_places(plan, operand);
             let shape = [along(places[0])?, along(places[1])?];
             let classes = [0, 1].map(|axis| {
@@ -112,11 +112,11 @@ impl Problem {
                 all.map(|at| class(places[axis], at)).collect::<Vec<_>>()
             });
             if operand.is_written() {
-                let outputs = problem.unwritten(plan, terms, number, (shape, &classes));
+                let outputs = problem.unwritten(plan, terms, operand, (shape, &classes));
                 problem.outputs.extend(outputs);
                 problem.inputs.push(Vec::new());
             } else {
-                let grids = problem.drawn(plan, number, &classes);
+                let grids = problem.drawn(plan, operand, &classes);
                 problem.inputs.push(grids);
             }
         }
@@ -125,13 +125,13 @@ impl Problem {
     }
 
     /// Elements of an input at each of its places, by classes of rows and columns.
-    fn drawn(&self, plan: &Plan, number: usize, classes: &[Vec<usize>; 2]) -> Vec<Grid> {
-        let dtype = plan.operands[number].dtype;
+    fn drawn(&self, plan: &Plan, operand: &Operand, classes: &[Vec<usize>; 2]) -> Vec<Grid> {
+        let (id, dtype) = (operand.id, operand.dtype);
         let [rows, columns] = classes;
-        let table = self.tables.iter().find(|table| table.operand == number);
+        let table = self.tables.iter().find(|table| table.operand == id);
         if let Some(table) = table.filter(|table| table.is_distinct) {
             let extents = [rows.len(), columns.len()];
-            let all = table.distinct(self.count(number) * extents[0] * extents[1]);
+            let all = table.distinct(self.count(id) * extents[0] * extents[1]);
             let grid = |data: &[f64]| Grid {
                 extents,
                 data: data.to_vec(),
@@ -142,7 +142,7 @@ impl Problem {
                 .collect();
         }
         let at = |place: usize| {
-            let number = number + place * plan.operands.len();
+            let number = id.0 + place * plan.operands.len();
             let draw = |row: &usize, column: &usize| {
                 let at = [number, *row, *column];
                 table.map_or_else(|| drawn(at, dtype), |table| table.entry(hashed(at)))
@@ -153,7 +153,7 @@ impl Problem {
                 data: rows.iter().flat_map(line).collect(),
             }
         };
-        (0..self.count(number)).map(at).collect()
+        (0..self.count(id)).map(at).collect()
     }
 
     /// An output at each of its places, of which nothing is stored.
@@ -161,10 +161,10 @@ impl Problem {
         &self,
         plan: &Plan,
         terms: &Terms,
-        number: usize,
+        operand: &Operand,
         (extents, classes): ([i64; 2], &[Vec<usize>; 2]),
     ) -> Vec<Output> {
-        let operand = &terms.operands[number];
+        let id = operand.id;
         let axes = operand.formula_axes();
         let named = |name: Option<&str>| {
             let is = |axis: &&Axis| axis.table.is_none() && Some(axis.mode.as_str()) == name;
@@ -174,9 +174,9 @@ impl Problem {
         let at = |place: usize| {
             let mut first = vec![0; axes.len()];
             if let Some(slot) = looked_into.and_then(|axis| first.get_mut(axis)) {
-                *slot = place as i64 % self.looked_into[number];
+                *slot = place as i64 % self.looked_into[id.0];
             }
-            for ((_, axis), at) in plan.outer_of(operand).zip(self.point(number, place)) {
+            for ((_, axis), at) in plan.outer_of(operand).zip(self.point(id, place)) {
                 if let Some(slot) = named(Some(axis.mode.as_str())) {
                     first[slot] = at;
                 }
@@ -184,10 +184,7 @@ impl Problem {
             let along = |mode: Option<usize>| named(plan.mode(mode?));
             Output {
                 name: operand.name.clone(),
-                slice: Matrix {
-                    operand: number,
-                    place,
-                },
+                slice: Matrix { operand: id, place },
                 first,
                 extents,
                 axes: terms.own_places(plan, operand).map(along),
@@ -196,7 +193,7 @@ impl Problem {
                 stored: vec![false; (extents[0] * extents[1]) as usize],
             }
         };
-        (0..self.count(number)).map(at).collect()
+        (0..self.count(id)).map(at).collect()
     }
 
     /// Finds what may be stored, by the classes of its coordinates.
@@ -245,7 +242,7 @@ impl Problem {
         }
         let evaluator = Evaluator::new(formula, &given, &Fma).map_err(|error| error.to_string())?;
         for output in &mut self.outputs {
-            let dtype = plan.operands[output.slice.operand].dtype;
+            let dtype = plan.operand(output.slice.operand).dtype;
             output.limits = output.limits(&evaluator, dtype)?;
         }
         Ok(())
@@ -257,38 +254,38 @@ impl Problem {
     }
 
     /// Places of an operand along its outer modes, its planes, and what a table looks into.
-    fn count(&self, operand: usize) -> usize {
-        let along = self.outer[operand].iter();
+    fn count(&self, operand: OperandId) -> usize {
+        let along = self.outer[operand.0].iter();
         let places = along.map(|mode| self.places_along(*mode)).product::<i64>();
-        (places * self.looked_into[operand]) as usize
+        (places * self.looked_into[operand.0]) as usize
     }
 
     /// Coordinates of a place of an operand along its outer modes.
-    fn point(&self, operand: usize, place: usize) -> Vec<i64> {
-        let along = self.outer[operand].iter();
+    fn point(&self, operand: OperandId, place: usize) -> Vec<i64> {
+        let along = self.outer[operand.0].iter();
         let extents: Vec<i64> = along.map(|mode| self.places_along(*mode)).collect();
-        point(&extents, place as i64 / self.looked_into[operand])
+        point(&extents, place as i64 / self.looked_into[operand.0])
     }
 
     /// What an operand has where an entry of a table says; none where it lies outside.
     pub fn looked_up(&self, slice: Matrix, entry: f64) -> Option<Matrix> {
         let entry = entry as i64;
-        let inside = (0..*self.looked_into.get(slice.operand)?).contains(&entry);
+        let inside = (0..*self.looked_into.get(slice.operand.0)?).contains(&entry);
         inside.then(|| Matrix {
             place: slice.place + entry as usize,
             ..slice
         })
     }
 
-    /// What the operand of that number has at those coordinates of the outer modes, at the first
+    /// What an operand has at those coordinates of the outer modes, at the first
     /// entry of a table where one looks into it.
-    pub fn slice(&self, operand: usize, outer: &[i64]) -> Matrix {
-        let own = self.outer.get(operand).into_iter().flatten();
+    pub fn slice(&self, operand: OperandId, outer: &[i64]) -> Matrix {
+        let own = self.outer.get(operand.0).into_iter().flatten();
         let place = own.fold(0, |place, mode| {
             // The first plane, where it is not said.
             place * self.places_along(*mode) + outer.get(*mode).copied().unwrap_or(0)
         });
-        let entries = self.looked_into.get(operand).copied().unwrap_or(1);
+        let entries = self.looked_into.get(operand.0).copied().unwrap_or(1);
         Matrix {
             operand,
             place: (place * entries) as usize,
@@ -297,7 +294,7 @@ impl Problem {
 
     /// Elements of an input.
     pub fn input(&self, slice: Matrix) -> Result<&Grid, String> {
-        let places = self.inputs.get(slice.operand);
+        let places = self.inputs.get(slice.operand.0);
         let input = places.and_then(|places| places.get(slice.place));
         input.ok_or_else(|| "loads what is no input".into())
     }
@@ -340,7 +337,7 @@ fn classed(plan: &Plan, terms: &Terms, tables: &[Table]) -> Vec<usize> {
         return Vec::new();
     }
     let distinct = tables.iter().filter(|table| table.is_distinct);
-    let distinct = distinct.flat_map(|table| plan.modes_of(&plan.operands[table.operand]));
+    let distinct = distinct.flat_map(|table| plan.modes_of(plan.operand(table.operand)));
     let folded = plan.folds().filter(|_| plan.mma.is_some());
     let distinct: Vec<usize> = distinct.chain(folded.map(|fold| fold.over)).collect();
     let outputs = terms.operands.iter().filter(|one| one.is_written());

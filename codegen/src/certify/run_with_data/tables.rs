@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::draw::hashed;
 use crate::plan::data::model::Plan;
+use crate::spec::keys::model::OperandId;
 
 /// Entries that no operand has, in every so many of those that are drawn one by one.
 const OUTSIDE: [i64; 4] = [-1, i32::MIN as i64, i32::MAX as i64, 1 << 20];
@@ -12,8 +13,8 @@ const ONE_IN: u64 = 6;
 /// What the entries of a table are for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Table {
-    /// The number of its operand.
-    pub operand: usize,
+    /// Its operand.
+    pub operand: OperandId,
     /// The extent that its entries lie in, or outside of.
     pub extent: i64,
     /// Whether those inside are distinct: something is stored where they say.
@@ -25,15 +26,13 @@ pub(super) fn of(plan: &Plan, extent: impl Fn(&str) -> Option<i64>) -> Vec<Table
     let mut tables: Vec<Table> = Vec::new();
     for operand in &plan.operands {
         for axis in &operand.axes {
-            let number = |name| plan.operands.iter().position(|one| Some(&one.name) == name);
-            let (Some(number), Some(extent)) = (number(axis.table.as_ref()), extent(&axis.mode))
-            else {
+            let (Some(table), Some(extent)) = (axis.table, extent(&axis.mode)) else {
                 continue;
             };
-            match tables.iter_mut().find(|known| known.operand == number) {
+            match tables.iter_mut().find(|known| known.operand == table) {
                 Some(known) => known.is_distinct |= operand.is_written(),
                 None => tables.push(Table {
-                    operand: number,
+                    operand: table,
                     extent,
                     is_distinct: operand.is_written(),
                 }),
@@ -59,7 +58,7 @@ impl Table {
     pub fn distinct(&self, count: usize) -> Vec<f64> {
         let mut taken = BTreeSet::new();
         let entry = |at: usize| {
-            let entry = self.entry(hashed([self.operand, at, 1]));
+            let entry = self.entry(hashed([self.operand.0, at, 1]));
             let is_new = taken.insert(entry as i64);
             // What another one has already lies beyond the end, each elsewhere.
             if is_new {

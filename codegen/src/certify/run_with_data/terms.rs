@@ -7,7 +7,7 @@ use tilewright_formula::syntax::Combine;
 use tilewright_formula::{Axis as FormulaAxis, Formula, Index, Role, Source};
 
 use crate::plan::data::model::Plan;
-use crate::spec::keys::model::{Axis, Operand, Stride};
+use crate::spec::keys::model::{Axis, Operand, OperandId, Stride};
 
 /// A formula and its operands, with the terms of what is combined in the place of outputs.
 pub(super) struct Terms {
@@ -41,12 +41,11 @@ impl Terms {
             statement.left = along.iter().map(bare).collect();
             statement.loops = along.clone();
             statement.folded = Vec::new();
-            let name = own.name(Source::Operand(at));
             if let Some(operand) = formula.signature.operands.get_mut(at) {
                 let axis = |name: &&String| FormulaAxis::Mode((*name).clone());
                 operand.axes = names.iter().map(axis).collect();
             }
-            if let Some(operand) = operands.iter_mut().find(|one| one.name == name) {
+            if let Some(operand) = operands.get_mut(at) {
                 let axis = |name: &&String| Axis {
                     mode: (*name).clone(),
                     table: None,
@@ -62,7 +61,7 @@ impl Terms {
 
     /// The modes of the tile that run along the coordinates of an operand's tile by themselves.
     pub fn own_places(&self, plan: &Plan, operand: &Operand) -> [Option<usize>; 2] {
-        if !is_combined(plan, &operand.name) {
+        if !is_combined(plan, operand.id) {
             return plan.own_places(operand);
         }
         [0, 1].map(|mode| {
@@ -73,9 +72,7 @@ impl Terms {
     }
 }
 
-/// Whether the operand of that name is combined with what was there.
-pub(super) fn is_combined(plan: &Plan, name: &str) -> bool {
-    let formula = &plan.computes.formula;
-    let at = formula.signature.operand(name);
-    at.is_some_and(|at| formula.role(at) == Role::Combined)
+/// Whether an operand is combined with what was there.
+fn is_combined(plan: &Plan, operand: OperandId) -> bool {
+    plan.computes.formula.role(operand.0) == Role::Combined
 }

@@ -11,6 +11,7 @@ use crate::dtype::DType;
 use crate::element::{Element, Packing};
 use crate::ir::tile::{Bounds, CopyId, Kernel, Op, Place, Stage, Start, TileId, View};
 use crate::plan::data::model::Plan;
+use crate::spec::keys::model::OperandId;
 
 /// Changes operations until one is changed, in any team.
 pub(super) fn once(kernel: &mut Kernel, mut at: impl FnMut(&mut Vec<Op>) -> bool) -> bool {
@@ -97,7 +98,11 @@ const FAULTS: [(&str, usize, Fault); 21] = [
         })
     }),
     ("one operand loaded for the other", 12, |_, kernel| {
-        let [a, b] = [0, 1].map(|number| tile(kernel, |place| *place == Place::Gmem(number, None)));
+        let [a, b] = [0, 1].map(|number| {
+            tile(kernel, |place| {
+                *place == Place::Gmem(OperandId(number), None)
+            })
+        });
         one(kernel, |op| match op {
             Op::Copy { from, .. } if *from == View::Gmem(a) => {
                 *from = View::Gmem(b);
@@ -237,7 +242,7 @@ const FAULTS: [(&str, usize, Fault); 21] = [
         "the output's tile the other way round",
         12,
         |plan, kernel| {
-            let output = plan.operands.len() - 1;
+            let output = plan.operands.last().unwrap().id;
             let tile = tile(kernel, |place| *place == Place::Gmem(output, None));
             kernel.tiles[tile.0].modes.reverse();
             true

@@ -105,14 +105,18 @@ fn outer_modes_follow_the_output_and_are_slower_than_tiles() {
 
 #[test]
 fn modes_contiguous_on_either_side_decide_the_way() {
-    let hops = |text: &str, hop: Hop| planned(text).0.step("s", hop).is_some();
+    let step = |plan: &Plan, name: &str, hop: Hop| {
+        let operand = plan.named_operand(name).unwrap();
+        plan.step(operand.id, hop).cloned()
+    };
+    let hops = |text: &str, hop: Hop| step(&planned(text).0, "s", hop).is_some();
     assert_eq!(
         [VECTORS, STAGED].map(|text| hops(text, Hop::R2s)),
         [false, true]
     );
     let (plan, _) = planned(VECTORS);
     let bytes = |operand: &str, hop: Hop| {
-        let step = plan.step(operand, hop).unwrap();
+        let step = step(&plan, operand, hop).unwrap();
         step.atom.copy.as_ref().unwrap().access_bytes
     };
     assert_eq!([bytes("s", Hop::G2r), bytes("d", Hop::R2g)], [16, 16]);
@@ -178,7 +182,7 @@ fn elements_of_another_place_are_found() {
         let axes = &mut plan.operands[0].axes;
         axes.swap(0, 1);
         for step in plan.steps.iter_mut().filter(|step| step.axes.len() > 2) {
-            if step.operand == plan.operands[0].name {
+            if step.operand == plan.operands[0].id {
                 step.axes.swap(0, 1);
             }
         }

@@ -51,8 +51,9 @@ fn every_way_is_certified() {
         ("(lda,1)", "cta_tile: '(64,32,192)'"),
     ] {
         let (plan, program) = right(a, more);
-        let copy = plan.bulk("b").unwrap();
-        let order = plan.order(plan.operand("b").unwrap()).unwrap().unwrap();
+        let b = plan.named_operand("b").unwrap();
+        let copy = plan.bulk(b.id).unwrap();
+        let order = plan.order(b).unwrap().unwrap();
         assert_eq!(order.problems(2), Vec::<String>::new());
         assert_eq!(copy.atom.id.contains("multicast"), more.contains("cluster"));
         let certificate = certified(&plan, &program).unwrap();
@@ -65,7 +66,9 @@ fn every_way_is_certified() {
 fn tiles_do_not_show_in_the_order() {
     let order = |more: &str| {
         let (plan, _) = right("(lda,1)", more);
-        plan.order(plan.operand("b").unwrap()).unwrap().unwrap()
+        plan.order(plan.named_operand("b").unwrap())
+            .unwrap()
+            .unwrap()
     };
     let first = order(PINGPONG);
     let text = "Sw<3,3,3>o(8,64):(64,1) by (0,1) in multiples of (32,2)";

@@ -195,7 +195,7 @@ fn what_is_contiguous_along_a_tile_comes_in_its_slot() {
         let beside = roles
             .loads(Every::Trip)
             .skip(2)
-            .map(|load| load.operand.as_str());
+            .map(|load| plan.operand(load.operand).name.as_str());
         let wanted: &[&str] = match one {
             ("rows past shared memory", ..) => &[],
             (_, compute, _) if compute.contains("x[") => &["x"],
@@ -203,7 +203,10 @@ fn what_is_contiguous_along_a_tile_comes_in_its_slot() {
             _ => &[],
         };
         assert_eq!(beside.collect::<Vec<_>>(), wanted, "{}", one.0);
-        let tiles = plan.smem.iter().filter(|tile| tile.operand != "d");
+        let tiles = plan
+            .smem
+            .iter()
+            .filter(|tile| plan.operand(tile.operand).name != "d");
         let bytes = tiles.map(|tile| tile.size_bytes).sum::<u32>();
         assert_eq!(plan.slot_bytes(Holds::Slots(0)), bytes, "{}", one.0);
     }

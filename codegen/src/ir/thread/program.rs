@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crate::atoms::model::{Atom, RegType, Space};
 use crate::dtype::DType;
+use crate::spec::keys::model::OperandId;
 
 /// Type of an integer expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -273,8 +274,8 @@ pub struct Param {
     pub name: String,
     /// Type.
     pub ty: ParamType,
-    /// The number of the operand whose address or tensor map it is.
-    pub operand: Option<usize>,
+    /// The operand whose address or tensor map it is.
+    pub operand: Option<OperandId>,
 }
 
 /// A declared variable.

@@ -20,6 +20,7 @@ pub use crate::plan::data::values::Every;
 use crate::plan::data::values::Order;
 use crate::plan::data::warp_roles::Ring;
 use crate::plan::work_tiles::Work;
+use crate::spec::keys::model::OperandId;
 pub use view::{AddUp, Slice, Stage, View, WHOLE};
 
 /// A tile of the kernel: index into [`Kernel::tiles`].
@@ -43,7 +44,7 @@ pub struct Tile {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// In global memory: what the CTA is at of the operand of that number, or of one of its planes.
-    Gmem(usize, Option<i64>),
+    Gmem(OperandId, Option<i64>),
     /// In shared memory: the plan's tile of that number, once for each buffer.
     Smem(usize),
     /// In the registers of the threads that share it out.

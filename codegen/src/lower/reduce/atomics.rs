@@ -14,13 +14,14 @@ use crate::lower::reduce::fold::{Folding, groups, identity};
 use crate::lower::{Lowering, bug};
 use crate::plan::data::combining::Combining;
 use crate::plan::data::moves::Step;
+use crate::spec::keys::model::OperandId;
 
 /// A value on its way: its coordinates, and its register.
 type Value = ([i64; 2], Reg);
 
 impl<'p> Lowering<'p> {
-    /// How values are combined with what the operand of that name holds.
-    pub(in crate::lower) fn combining_of(&self, operand: &str) -> Option<&'p Combining> {
+    /// How values are combined with what an operand holds.
+    pub(in crate::lower) fn combining_of(&self, operand: OperandId) -> Option<&'p Combining> {
         let mut all = self.plan.combinings();
         all.find(|combining| combining.operand == operand)
     }

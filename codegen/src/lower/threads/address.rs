@@ -133,7 +133,7 @@ impl<'p> GmemTile<'p> {
             operand,
             plane,
             plane_axis: plan.plane_axis(operand),
-            base: builder.param(&operand.name)?,
+            base: builder.pointer_to(operand.id)?,
             offset,
             moving,
             row_steps: BTreeMap::new(),

@@ -21,7 +21,7 @@ impl Lowering<'_> {
             return Ok(None);
         }
         // Threads that have parts of what is combined hand them on, each but to its own lanes.
-        let combining = self.combining_of(&step.operand);
+        let combining = self.combining_of(step.operand);
         let repeats = combining.map_or(keeps.map(|keeps| !keeps), |combining| combining.repeats);
         let whole = partition::whole_of_step(step)?;
         let mut cond = combining.and_then(|combining| self.first_of_lanes(combining.lanes));

@@ -155,8 +155,7 @@ impl<'p> Lowering<'p> {
         if bounds != Bounds::Checked || step.hop == Hop::G2s {
             return 1;
         }
-        let operand = self.plan.operand(&step.operand);
-        let together = operand.map_or(1, |operand| operand.dtype.per_byte() as usize);
+        let together = self.plan.operand(step.operand).dtype.per_byte() as usize;
         (parts.src_values / together).max(1)
     }
 
@@ -335,8 +334,7 @@ impl<'p> Lowering<'p> {
 
     /// Fragments of a and b hold one k-block: coordinates along k count from the block's start.
     fn block_local(&self, step: &Step, elements: &[[i64; 2]]) -> Vec<[i64; 2]> {
-        let operand = self.plan.operand(&step.operand);
-        let is_factor = operand.is_some_and(|one| one.factor().is_some());
+        let is_factor = self.plan.operand(step.operand).factor().is_some();
         if step.hop != Hop::S2r || self.plan.mma.is_none() || !is_factor {
             return elements.to_vec();
         }
@@ -408,7 +406,7 @@ fn element_atom(lowering: &Lowering<'_>, step: &Step) -> Result<Arc<Atom>> {
     let message = || {
         format!(
             "{}.{} has no atom for single elements",
-            step.operand,
+            lowering.plan.operand(step.operand).name,
             step.hop.name()
         )
     };

@@ -25,10 +25,7 @@ impl Lowering<'_> {
         let (Side::Gmem(tile), true) = (&run.src, sized) else {
             return Ok(None);
         };
-        let name = &run.step.operand;
-        let operand = plan
-            .operand(name)
-            .ok_or_else(|| bug(plan, format!("no operand {name}")))?;
+        let operand = plan.operand(run.step.operand);
         let along = operand.contiguous_axis();
         let along = along.and_then(|axis| run.step.coordinate(axis));
         // Single elements are cut along no mode.

@@ -7,7 +7,6 @@ use crate::error::Result;
 use crate::ir::thread::expr::{add, ceil_div, eq, int, long, min, mul, rem, shl, sub, widen};
 use crate::ir::thread::program::{Address, Arg, Base, Expr, ParamId, Special, Stmt};
 use crate::ir::tile::{PipeId, TileId};
-use crate::lower::builder::map_name;
 use crate::lower::warps::ring::smem;
 use crate::lower::{Lowering, bug, call};
 use crate::plan::copies::packed_weights::{PADDED_ROWS, PATTERN_ROWS, Patterns};
@@ -69,7 +68,7 @@ impl Lowering<'_> {
         let slot = self.slot_offset(pipe)?;
         let source = match copy.packed {
             true => Source::Packed(self.packed_tile(copy, from)?),
-            false => Source::Map(self.map(&copy.operand)?),
+            false => Source::Map(self.map(copy)?),
         };
         let mut out = Vec::new();
         for place in &copy.places {
@@ -138,9 +137,7 @@ impl Lowering<'_> {
         starts: &[Expr; 2],
         part: &Expr,
     ) -> Result<Vec<Expr>> {
-        let operand = self.plan.operand(&copy.operand);
-        let missing = || bug(self.plan, format!("boxes of no operand {}", copy.operand));
-        let operand = operand.ok_or_else(missing)?;
+        let operand = self.plan.operand(copy.operand);
         let [row, plane] = copy.row_and_plane(place);
         let own = [row, place.coord[1]];
         let axes = self.plan.box_axes(copy, operand);
@@ -186,8 +183,8 @@ impl Lowering<'_> {
     /// work tile behind the operand's end, of which nothing is stored: it loads the last one.
     fn packed_tile(&mut self, copy: &BoxCopy, tile: TileId) -> Result<PackedTile> {
         let plan = self.plan;
-        let misfit = || bug(plan, format!("no tile of packed {} is here", copy.operand));
         let (operand, _) = self.operand_of(tile)?;
+        let misfit = || bug(plan, format!("no tile of packed {} is here", operand.name));
         let [across, _] = plan.modes_of(operand)[..] else {
             return Err(misfit());
         };
@@ -207,7 +204,7 @@ impl Lowering<'_> {
         let step = mul(widen(padded), long(PADDED_ROWS * bytes));
         let step = self.builder.hoist("packed_step", step);
         let each = mul(widen(self.k_tile()?), long(columns / patterns.columns));
-        let param = self.builder.param(&copy.operand).ok_or_else(misfit)?;
+        let param = self.builder.pointer_to(operand.id).ok_or_else(misfit)?;
         Ok(PackedTile {
             start: Address {
                 space: Space::Gmem,
@@ -222,9 +219,10 @@ impl Lowering<'_> {
         })
     }
 
-    fn map(&self, operand: &str) -> Result<ParamId> {
-        let param = self.builder.param(&map_name(operand));
-        param.ok_or_else(|| bug(self.plan, format!("no tensor map of {operand}")))
+    fn map(&self, copy: &BoxCopy) -> Result<ParamId> {
+        let name = &self.plan.operand(copy.operand).name;
+        let map = self.builder.map_of(copy.operand);
+        map.ok_or_else(|| bug(self.plan, format!("no tensor map of {name}")))
     }
 
     /// The store of one staging buffer, by one thread of the warpgroup.
@@ -246,7 +244,7 @@ impl Lowering<'_> {
         }
         let staging = self.lies(Holds::Staging)?.at;
         let src = smem(offset, place.offset_bytes + i64::from(staging));
-        let map = self.map(&copy.operand)?;
+        let map = self.map(copy)?;
         let args = copy
             .atom
             .operands

@@ -21,7 +21,7 @@ use crate::plan::smem::accesses::SmemAccesses;
 use crate::plan::smem::bank_conflicts::Wavefronts;
 use crate::plan::supported::products;
 use crate::spec::SpecFile;
-use crate::spec::keys::model::{Auto, FormKind, KernelSchedule, Point, Schedule, Spec};
+use crate::spec::keys::model::{Auto, FormKind, KernelSchedule, OperandId, Point, Schedule, Spec};
 use crate::spec::keys::paths;
 
 /// A swizzle that is written and costs more than the plan's own.
@@ -86,10 +86,11 @@ fn plan_of(point: &Point) -> Option<Plan> {
 fn slow_swizzles(point: &Point, plan: &Plan) -> Result<Vec<Doubt>> {
     let mut doubts = Vec::new();
     for (operand, swizzle) in &point.spec.schedule.swizzle {
-        let Auto::Given(swizzle) = swizzle else {
+        let (Auto::Given(swizzle), Some(named)) = (swizzle, plan.named_operand(operand)) else {
             continue;
         };
-        let (taken, rows) = (wavefronts(plan, operand)?, box_rows(plan, operand));
+        let id = named.id;
+        let (taken, rows) = (wavefronts(plan, id)?, box_rows(plan, id));
         if !taken.in_conflict() && rows.is_none_or(|bytes| bytes >= WIDEST_ROWS) {
             continue;
         }
@@ -98,15 +99,15 @@ fn slow_swizzles(point: &Point, plan: &Plan) -> Result<Vec<Doubt>> {
         let Some(other) = planned(point, schedule) else {
             continue;
         };
-        let Some(own) = other.smem_tile(operand) else {
+        let Some(own) = other.smem_tile(id) else {
             continue;
         };
         let named = match swizzle.bits() {
             0 => "none".to_owned(),
             _ => swizzle.to_string(),
         };
-        let least = wavefronts(&other, operand)?;
-        let message = match (rows, box_rows(&other, operand)) {
+        let least = wavefronts(&other, id)?;
+        let message = match (rows, box_rows(&other, id)) {
             (Some(rows), Some(own)) if rows < own => format!(
                 "operand {operand}: by swizzle {named} tensor maps and wgmma take rows of {rows} \
                  bytes of its tile, {own} bytes by what the plan takes where none is written"
@@ -129,13 +130,13 @@ fn slow_swizzles(point: &Point, plan: &Plan) -> Result<Vec<Doubt>> {
 /// Bytes of the rows in which boxes bring an operand that tensor cores read from shared memory. On
 /// an H200 products of 4096 and 8192 by rows of 64, 32 and 16 bytes take 1.1 to 1.8, 2.1 to 3.2 and
 /// 3.4 to 4.7 times as long as by rows of 128 (bench/results/h200/2026-11-26-swizzles.md).
-fn box_rows(plan: &Plan, operand: &str) -> Option<u32> {
+fn box_rows(plan: &Plan, operand: OperandId) -> Option<u32> {
     let boxes = plan.boxes(operand, Hop::G2s)?;
     boxes.row_bytes().filter(|_| reads_smem(plan))
 }
 
 /// What all steps to and from an operand's tile in shared memory take.
-fn wavefronts(plan: &Plan, operand: &str) -> Result<Wavefronts> {
+fn wavefronts(plan: &Plan, operand: OperandId) -> Result<Wavefronts> {
     let of_tile = |hop| matches!(hop, Hop::G2s | Hop::S2r | Hop::R2s);
     let mut all = Wavefronts::default();
     let Some(tile) = plan.smem_tile(operand) else {

@@ -10,7 +10,7 @@ use tilewright_bundle::{Expr, PackedOrder};
 
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::{BoxCopy, Hop};
-use crate::spec::keys::model::{Axis, Operand, Stride};
+use crate::spec::keys::model::{Axis, Operand, OperandId, Stride};
 
 /// Bytes that padded rows are a multiple of: a line of the second-level cache, and more than every
 /// vector.
@@ -55,7 +55,7 @@ pub fn row_unit(operand: &Operand) -> i64 {
 
 impl Plan {
     /// The copy that brings tiles of a packed operand as they lie in memory.
-    pub fn bulk(&self, operand: &str) -> Option<&BoxCopy> {
+    pub fn bulk(&self, operand: OperandId) -> Option<&BoxCopy> {
         self.boxes(operand, Hop::G2s).filter(|copy| copy.packed)
     }
 
@@ -104,7 +104,7 @@ impl Plan {
         if !operand.packed {
             return Ok(None);
         }
-        let mut order = match self.bulk(&operand.name) {
+        let mut order = match self.bulk(operand.id) {
             Some(copy) => self.patterns(operand, copy)?,
             None => rows(operand)?,
         };
@@ -120,7 +120,7 @@ impl Plan {
     /// Patterns as they lie in shared memory, those along the first axis side by side.
     fn patterns(&self, operand: &Operand, copy: &BoxCopy) -> Result<PackedOrder, String> {
         let missing = || format!("{} has no tile in shared memory", operand.name);
-        let tile = self.smem_tile(&operand.name).ok_or_else(missing)?;
+        let tile = self.smem_tile(operand.id).ok_or_else(missing)?;
         let Patterns {
             columns, multiple, ..
         } = Patterns::of(copy);

@@ -123,8 +123,8 @@ pub fn of_mma(plan: &Plan, mma: &MmaPlan) -> Result<MmaParts> {
 /// owner, and the values of one register next to one another.
 pub fn fills_fragment(plan: &Plan, mma: &MmaPlan, step: &Step) -> Result<bool> {
     let parts = of_mma(plan, mma)?;
-    let operand = plan.operand(&step.operand);
-    let Some(factor) = operand.and_then(|operand| operand.factor()) else {
+    let operand = plan.operand(step.operand);
+    let Some(factor) = operand.factor() else {
         return Ok(false);
     };
     let fragment = &parts.factors[factor];
@@ -141,10 +141,7 @@ pub fn fills_fragment(plan: &Plan, mma: &MmaPlan, step: &Step) -> Result<bool> {
         .enumerate()
         .map(|(index, value)| (*value, index))
         .collect();
-    let bits = plan
-        .operand(&step.operand)
-        .map_or(32, |operand| operand.dtype.bits());
-    let per_register = (32 / bits).max(1) as usize;
+    let per_register = (32 / operand.dtype.bits()).max(1) as usize;
     let per_register = if mma.widen.is_some() { 1 } else { per_register };
     if loaded.dst_values % per_register != 0 {
         return Ok(false);

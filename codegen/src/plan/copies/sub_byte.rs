@@ -48,7 +48,7 @@ pub(in crate::plan) fn whole_bytes(
         ),
     };
     chooser.violations.push(Violation {
-        keys: vec![format!("operands.{name}.dtype")],
+        keys: vec![paths::of_operand(name, "dtype").path().to_owned()],
         ..Violation::new(CODE, message)
     });
     false
@@ -76,8 +76,8 @@ pub(in crate::plan) fn side_by_side(
     );
     chooser.violations.push(Violation {
         keys: vec![
-            format!("operands.{name}.layout"),
-            format!("operands.{}.dtype", pairs.name),
+            paths::of_operand(name, "layout").path().to_owned(),
+            paths::of_operand(&pairs.name, "dtype").path().to_owned(),
         ],
         ..Violation::new(CODE, message)
     });
@@ -101,7 +101,7 @@ pub(in crate::plan) fn assume(chooser: &mut Chooser<'_>, plan: &mut Plan, operan
                 operand.dtype
             );
             chooser.violations.push(Violation {
-                keys: vec![format!("modes.{mode}")],
+                keys: vec![paths::mode(mode).path().to_owned()],
                 ..Violation::new(CODE, message)
             });
         }

@@ -242,7 +242,7 @@ fn assumed_bytes(operand: &Operand, bytes: u32, reason: &str) -> Vec<Assumption>
     }
     if bytes > operand.dtype.bytes() {
         wanted.push(Assumption::PointerAlignment {
-            operand: operand.name.clone(),
+            operand: operand.id,
             bytes,
             reason: reason.to_string(),
         });

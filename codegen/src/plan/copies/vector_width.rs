@@ -140,7 +140,7 @@ pub(in crate::plan) fn step(
             return Ok(None);
         }
         Ok(Some(Step {
-            operand: name.clone(),
+            operand: operand.id,
             hop,
             atom: atom.clone(),
             element_atom: match moved > i64::from(operand.dtype.per_byte()) {

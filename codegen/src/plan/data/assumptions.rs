@@ -1,8 +1,8 @@
 //! What a plan takes for granted: the launch checks it, or its caller confirms it.
 
-use std::fmt;
+use tilewright_bundle::{Assumption as Assumed, Expr};
 
-use tilewright_bundle::Expr;
+use crate::spec::keys::model::{Operand, OperandId};
 
 /// A condition the launch guarantees.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub enum Assumption {
     /// The operand's pointer is a multiple of that many bytes.
     PointerAlignment {
         /// Operand.
-        operand: String,
+        operand: OperandId,
         /// Bytes.
         bytes: u32,
         /// Which access needs it.
@@ -56,60 +56,53 @@ pub enum Assumption {
     /// confirms.
     DistinctEntries {
         /// The table.
-        table: String,
+        table: OperandId,
         /// What needs it.
         reason: String,
     },
 }
 
 impl Assumption {
-    /// What a caller confirms, of what no launch can check.
-    pub fn promise(&self) -> Option<String> {
-        match self {
-            Assumption::DistinctEntries { table, .. } => {
-                Some(tilewright_bundle::Assumption::distinct_entries(table))
-            }
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for Assumption {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// Its text, of a plan with those operands.
+    pub(in crate::plan) fn text(&self, operands: &[Operand]) -> String {
         match self {
             Assumption::StrideMultiple {
                 stride,
                 multiple,
                 reason,
             } => {
-                write!(f, "{stride} % {multiple} == 0 ({reason})")
+                format!("{stride} % {multiple} == 0 ({reason})")
             }
             Assumption::PointerAlignment {
                 operand,
                 bytes,
                 reason,
             } => {
-                write!(f, "align({operand}) >= {bytes} bytes ({reason})")
+                let name = &operand.of(operands).name;
+                format!("align({name}) >= {bytes} bytes ({reason})")
             }
             Assumption::ExtentMost { mode, most, reason } => {
-                write!(f, "{mode} <= {most} ({reason})")
+                format!("{mode} <= {most} ({reason})")
             }
             Assumption::ExtentMultiple {
                 mode,
                 multiple,
                 reason,
             } => {
-                write!(f, "{mode} % {multiple} == 0 ({reason})")
+                format!("{mode} % {multiple} == 0 ({reason})")
             }
             Assumption::CountMost {
                 count,
                 most,
                 reason,
             } => {
-                write!(f, "{count} <= {most} ({reason})")
+                format!("{count} <= {most} ({reason})")
             }
-            Assumption::DistinctEntries { reason, .. } => {
-                write!(f, "{} ({reason})", self.promise().unwrap_or_default())
+            Assumption::DistinctEntries { table, reason } => {
+                format!(
+                    "{} ({reason})",
+                    Assumed::distinct_entries(&table.of(operands).name)
+                )
             }
         }
     }

@@ -11,6 +11,7 @@ use crate::atoms::model::{Atom, Reduction};
 use crate::dtype::DType;
 use crate::plan::data::folds::Combination;
 use crate::plan::work_tiles::Work;
+use crate::spec::keys::model::OperandId;
 
 /// How values are combined with what an output holds.
 #[derive(Clone, Debug)]
@@ -18,7 +19,7 @@ pub struct Combining {
     /// How two of them become one.
     pub how: Combination,
     /// The output.
-    pub operand: String,
+    pub operand: OperandId,
     /// Bits in which the indices of lanes differ that have parts of one element.
     pub lanes: i64,
     /// The modes of the tile that values are the same along, of which the first thread's count.

@@ -21,7 +21,9 @@ use crate::plan::data::values::{Does, Flow, Node};
 use crate::plan::data::warp_roles::Roles;
 use crate::plan::work_tiles::{COLUMNS, Dim, Fate, SUMMED, Work};
 use crate::spec::Planes;
-use crate::spec::keys::model::{Axis, Computes, LaunchKind, Operand, Role, modes_along, with_role};
+use crate::spec::keys::model::{
+    Axis, Computes, LaunchKind, Operand, OperandId, Role, modes_along, with_role,
+};
 
 /// The tiled MMA of a gemm.
 #[derive(Clone, Debug)]
@@ -231,7 +233,7 @@ impl Plan {
     }
 
     /// The step of that operand and hop.
-    pub fn step(&self, operand: &str, hop: Hop) -> Option<&Step> {
+    pub fn step(&self, operand: OperandId, hop: Hop) -> Option<&Step> {
         self.steps
             .iter()
             .find(|step| step.operand == operand && step.hop == hop)
@@ -239,7 +241,8 @@ impl Plan {
 
     /// Whether the operand of that role makes that hop.
     pub fn moves(&self, role: Role, hop: Hop) -> bool {
-        self.step(self.named(role), hop).is_some()
+        let operand = self.operand_as(role);
+        operand.is_some_and(|operand| self.step(operand.id, hop).is_some())
     }
 
     /// Every copy by boxes.
@@ -252,7 +255,7 @@ impl Plan {
     }
 
     /// The copy by boxes of that operand and hop.
-    pub fn boxes(&self, operand: &str, hop: Hop) -> Option<&BoxCopy> {
+    pub fn boxes(&self, operand: OperandId, hop: Hop) -> Option<&BoxCopy> {
         let mut copies = self.box_copies();
         copies.find(|copy| copy.operand == operand && copy.hop == hop)
     }
@@ -260,7 +263,7 @@ impl Plan {
     /// The planes of an operand that have tiles of their own, by number; where one tile has all
     /// that there is, one without.
     pub fn planes_of(&self, operand: &Operand) -> Vec<Option<i64>> {
-        let by_boxes = self.boxes(&operand.name, Hop::G2s).is_some();
+        let by_boxes = self.boxes(operand.id, Hop::G2s).is_some();
         match self.plane_count(operand) {
             // Boxes bring the rows of all planes, one below the other.
             count if count > 1 && !by_boxes => (0..count).map(Some).collect(),
@@ -288,15 +291,16 @@ impl Plan {
     }
 
     /// The shared-memory tile of that operand; those of further planes are laid out as the first.
-    pub fn smem_tile(&self, operand: &str) -> Option<&SmemTile> {
+    pub fn smem_tile(&self, operand: OperandId) -> Option<&SmemTile> {
         self.smem.iter().find(|tile| tile.operand == operand)
     }
 
     /// The name of an operand's tile, of that plane where each has its own.
-    pub fn tile_name(&self, operand: &str, plane: Option<i64>) -> String {
+    pub fn tile_name(&self, operand: OperandId, plane: Option<i64>) -> String {
+        let name = &self.operand(operand).name;
         match plane {
-            Some(plane) => Planes::name(&self.computes.formula, operand, plane),
-            None => operand.to_owned(),
+            Some(plane) => Planes::name(&self.computes.formula, name, plane),
+            None => name.clone(),
         }
     }
 
@@ -317,9 +321,19 @@ impl Plan {
         self.flow.iter().flat_map(|flow| &flow.combinings)
     }
 
-    /// The operand of that name.
-    pub fn operand(&self, name: &str) -> Option<&Operand> {
+    /// The operand of that number.
+    pub fn operand(&self, id: OperandId) -> &Operand {
+        id.of(&self.operands)
+    }
+
+    /// The operand that a text names.
+    pub fn named_operand(&self, name: &str) -> Option<&Operand> {
         self.operands.iter().find(|operand| operand.name == name)
+    }
+
+    /// The operand whose place another one may take.
+    pub fn over(&self, operand: &Operand) -> Option<&Operand> {
+        self.named_operand(operand.over.as_ref()?)
     }
 
     /// The operand of that role.
@@ -340,7 +354,7 @@ impl Plan {
         let (Some(store), Some(flow)) = (store, &self.flow) else {
             return false;
         };
-        let is_other = |node: &&Node| node.stored.as_ref() != Some(&store.operand);
+        let is_other = |node: &&Node| node.stored != Some(store.operand);
         let mut others = flow.nodes.iter().filter(is_other);
         store.contiguous != COLUMNS && others.any(Node::minds_columns)
     }
@@ -350,14 +364,14 @@ impl Plan {
         self.operand_as(Role::Output)
     }
 
-    /// The tile of the output in shared memory.
-    pub fn output_tile(&self) -> Option<&SmemTile> {
-        self.smem_tile(self.named(Role::Output))
+    /// Whether an operand is that output.
+    pub fn is_output(&self, operand: OperandId) -> bool {
+        self.output().is_some_and(|output| output.id == operand)
     }
 
-    /// The name of the operand of that role; none is empty.
-    pub fn named(&self, role: Role) -> &str {
-        self.operand_as(role).map_or("", |operand| &operand.name)
+    /// The tile of the output in shared memory.
+    pub fn output_tile(&self) -> Option<&SmemTile> {
+        self.smem_tile(self.output()?.id)
     }
 
     /// The mode of the tile that runs along an axis of an operand, itself or through a table.
@@ -385,7 +399,7 @@ impl Plan {
 
     fn places_by(&self, operand: &Operand, takes: impl Fn(&Axis) -> bool) -> [Option<usize>; 2] {
         let mut steps = self.steps.iter();
-        let step = steps.find(|step| step.operand == operand.name);
+        let step = steps.find(|step| step.operand == operand.id);
         let mut places = [None; 2];
         let axes = operand.axes.iter().enumerate();
         for (number, axis) in axes.filter(|(_, axis)| takes(axis)) {

@@ -8,7 +8,7 @@ use crate::atoms::model::{Atom, Space};
 use crate::dtype::DType;
 use crate::plan::data::arena::Holds;
 use crate::plan::data::assumptions::Assumption;
-use crate::spec::keys::model::{Auto, CopyPath};
+use crate::spec::keys::model::{Auto, CopyPath, OperandId};
 
 /// One hop of an operand's way, from one memory space to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -100,7 +100,7 @@ pub enum Rows {
 #[derive(Clone, Debug)]
 pub struct Step {
     /// Operand moved.
-    pub operand: String,
+    pub operand: OperandId,
     /// From where to where.
     pub hop: Hop,
     /// Instruction of whole vectors.
@@ -134,7 +134,7 @@ impl Step {
 #[derive(Clone, Debug)]
 pub struct SmemTile {
     /// Operand kept there.
-    pub operand: String,
+    pub operand: OperandId,
     /// The plane that it is of, where each has a tile of its own.
     pub plane: Option<i64>,
     /// Element type.
@@ -174,7 +174,7 @@ pub const WIDEST_ROWS: u32 = 128;
 #[derive(Clone, Debug)]
 pub struct BoxCopy {
     /// Operand moved.
-    pub operand: String,
+    pub operand: OperandId,
     /// From where to where.
     pub hop: Hop,
     /// Instruction.

@@ -6,7 +6,7 @@ use tilewright_bundle::Expr;
 
 use crate::plan::data::assumptions::Assumption;
 use crate::plan::data::model::{Plan, Realigned};
-use crate::spec::keys::model::{Axis, Operand, Stride};
+use crate::spec::keys::model::{Axis, Operand, OperandId, Stride};
 
 /// What rows of a copy and its start are multiples of, in bytes: lines of the second-level cache,
 /// so that a box fetches none of a row's neighbours (notes of tensor maps: 16 is the least).
@@ -17,14 +17,14 @@ pub const COPY: &str = "_copy";
 
 impl Plan {
     /// The copy of an operand that the kernel has in place of it.
-    pub fn realigned(&self, operand: &str) -> Option<&Realigned> {
+    pub fn realigned(&self, operand: OperandId) -> Option<&Realigned> {
         let mut all = self.copies.iter();
-        all.find(|one| one.operand.name == operand)
+        all.find(|one| one.operand.id == operand)
     }
 
     /// An operand as the launch has it.
     pub fn given<'p>(&'p self, operand: &'p Operand) -> &'p Operand {
-        let copied = self.realigned(&operand.name);
+        let copied = self.realigned(operand.id);
         copied.map_or(operand, |copied| &copied.operand)
     }
 
@@ -42,6 +42,11 @@ impl Plan {
         self.assumptions.iter().filter(is_open)
     }
 
+    /// The same as texts.
+    pub fn asked(&self) -> impl Iterator<Item = String> {
+        self.asks().map(|one| one.text(&self.operands))
+    }
+
     fn holds_of_copies(&self, assumption: &Assumption) -> bool {
         let mut copies = self.operands.iter().filter(|one| is_copy(one));
         match assumption {
@@ -52,7 +57,7 @@ impl Plan {
                 operand.all_axes().any(is_it) && row_elems(operand) % multiple == 0
             }),
             Assumption::PointerAlignment { operand, bytes, .. } => {
-                copies.any(|one| one.name == *operand) && ROW_BYTES % i64::from(*bytes) == 0
+                copies.any(|one| one.id == *operand) && ROW_BYTES % i64::from(*bytes) == 0
             }
             _ => false,
         }

@@ -9,6 +9,7 @@ use crate::element::{Element, Packing};
 use crate::plan::data::combining::Combining;
 use crate::plan::data::folds::FoldPlan;
 use crate::plan::data::moves::Hop;
+use crate::spec::keys::model::OperandId;
 
 /// A tile in registers.
 #[derive(Clone, Debug)]
@@ -36,7 +37,7 @@ pub struct Node {
     /// How its elements come into shared memory, where they pass through it when they are loaded.
     pub staged: Option<Staged>,
     /// The operand that it is stored to.
-    pub stored: Option<String>,
+    pub stored: Option<OperandId>,
     /// How it is combined with what that operand holds; none where it takes its place.
     pub combined: Option<usize>,
     /// The node that has the entries of a table: where along an axis of the operand that it is
@@ -68,7 +69,7 @@ pub enum Staged {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Does {
     /// The elements of that operand.
-    Load(String),
+    Load(OperandId),
     /// A value of the elements of other nodes: its parameters, in order.
     Map(Expr, Vec<usize>),
     /// The sums over trips of the main loop of a product of two factors, by node: that of rows, and
@@ -113,11 +114,11 @@ impl Node {
 
     /// The operand that its elements come from or go to, and the hop into registers or out of them
     /// that they take.
-    pub fn moved(&self) -> Option<(&str, Hop)> {
-        match (&self.does, &self.stored) {
-            (Does::Load(name), _) if self.staged.is_some() => Some((name, Hop::S2r)),
-            (Does::Load(name), _) => Some((name, Hop::G2r)),
-            (_, Some(name)) => Some((name, Hop::R2g)),
+    pub fn moved(&self) -> Option<(OperandId, Hop)> {
+        match (&self.does, self.stored) {
+            (Does::Load(operand), _) if self.staged.is_some() => Some((*operand, Hop::S2r)),
+            (Does::Load(operand), _) => Some((*operand, Hop::G2r)),
+            (_, Some(operand)) => Some((operand, Hop::R2g)),
             _ => None,
         }
     }
@@ -155,14 +156,14 @@ impl Flow {
     }
 
     /// The factors of a product by node, with their operands: that of rows, and that of columns.
-    pub fn factors(&self) -> Option<[(usize, &str); 2]> {
+    pub fn factors(&self) -> Option<[(usize, OperandId); 2]> {
         let mut nodes = self.nodes.iter();
         let factors = nodes.find_map(|node| match node.does {
             Does::Product(factors, _) => Some(factors),
             _ => None,
         })?;
-        let [a, b] = factors.map(|at| match &self.nodes.get(at)?.does {
-            Does::Load(name) => Some((at, name.as_str())),
+        let [a, b] = factors.map(|at| match self.nodes.get(at)?.does {
+            Does::Load(operand) => Some((at, operand)),
             _ => None,
         });
         Some([a?, b?])

@@ -6,7 +6,7 @@ use crate::plan::data::moves::BoxCopy;
 use crate::plan::data::teams::{Members, Team, entry_registers};
 use crate::plan::data::values::Every;
 use crate::plan::work_tiles::Cluster;
-use crate::spec::keys::model::KernelSchedule;
+use crate::spec::keys::model::{KernelSchedule, OperandId};
 
 /// A ring of shared-memory slots, filled by one role and emptied by another, with a barrier for
 /// each direction of each slot.
@@ -124,7 +124,7 @@ impl Roles {
     }
 
     /// The pipe that brings an operand.
-    pub fn pipe_of(&self, operand: &str) -> Option<&LoadPipe> {
+    pub fn pipe_of(&self, operand: OperandId) -> Option<&LoadPipe> {
         let brings = |pipe: &&LoadPipe| pipe.loads.iter().any(|load| load.operand == operand);
         self.pipes.iter().find(brings)
     }

@@ -32,7 +32,7 @@ use crate::plan::undecided::undecided;
 use crate::plan::values::graph::Begins;
 use crate::plan::values::{atomics, chunked_rows, deterministic_sums, graph, whole_rows};
 use crate::plan::work_tiles::Fate;
-use crate::spec::keys::model::{self, Auto, Axis, Point, Spec};
+use crate::spec::keys::model::{self, Auto, Point, Spec};
 use crate::spec::keys::paths;
 
 /// Plans the point. `None` when the chooser has violations that leave nothing to plan.
@@ -107,11 +107,10 @@ fn moves(
     (at, shares): (usize, &Shares),
 ) -> Result<()> {
     let moved = flow.nodes[at].moved();
-    let Some((operand, hop)) =
-        moved.and_then(|(name, hop)| Some((point.spec.problem.operand(name)?, hop)))
-    else {
+    let Some((operand, hop)) = moved else {
         return Ok(());
     };
+    let operand = point.spec.problem.operand(operand);
     sub_byte::assume(chooser, plan, operand);
     if is_staged(&point.spec, flow, at, (shares.along, shares.ctas)) {
         let known = chooser.violations.len();
@@ -139,9 +138,10 @@ fn moves(
     };
     assume(plan, operand, &step.atom, &hop.key(&operand.name));
     let looked_into = operand.looked_into().map(|axis| operand.axis(axis));
-    if let (Hop::R2g, Some(Axis { mode, table, .. })) = (hop, looked_into) {
+    let looked_into = looked_into.and_then(|axis| Some((&axis.mode, axis.table?)));
+    if let (Hop::R2g, Some((mode, table))) = (hop, looked_into) {
         let distinct = Assumption::DistinctEntries {
-            table: table.clone().unwrap_or_default(),
+            table,
             reason: format!(
                 "threads store to {} at once; those outside {mode} store nothing",
                 operand.name
@@ -170,12 +170,11 @@ fn load_last(
     (flow, at): (&Flow, usize),
     (given, shared): (&Auto<String>, &Shared<'_>),
 ) -> Result<()> {
-    let (Some(passes), Some((name, _))) = (&flow.passes, flow.nodes[at].moved()) else {
+    let (Some(passes), Some((operand, _))) = (&flow.passes, flow.nodes[at].moved()) else {
         return Ok(());
     };
-    let Some(operand) = point.spec.problem.operand(name) else {
-        return Ok(());
-    };
+    let operand = point.spec.problem.operand(operand);
+    let name = &operand.name;
     let key = Hop::G2rLast.key(name);
     let last = passes.passes.last();
     if !last.is_some_and(|pass| pass.made.contains(&at)) {

@@ -8,12 +8,10 @@ use crate::spec::keys::model::{Auto, Passes, Spec};
 /// which the spec says so, where one CTA holds them all at once.
 pub(super) fn is_staged(spec: &Spec, flow: &Flow, at: usize, (along, ctas): (usize, i64)) -> bool {
     let node = &flow.nodes[at];
-    let Does::Load(name) = &node.does else {
+    let Does::Load(operand) = node.does else {
         return false;
     };
-    let Some(operand) = spec.problem.operand(name) else {
-        return false;
-    };
+    let operand = spec.problem.operand(operand);
     let whole = node.keeps == [true; 2] && node.table.is_none() && operand.looked_into().is_none();
     let several = !matches!(
         spec.schedule.scheduler.passes,
@@ -26,7 +24,7 @@ pub(super) fn is_staged(spec: &Spec, flow: &Flow, at: usize, (along, ctas): (usi
     if operand.dtype.per_byte() > 1 {
         return false;
     }
-    let path = spec.schedule.copy.get(name);
+    let path = spec.schedule.copy.get(&operand.name);
     let asked = path.is_some_and(|path| path.g2s.is_some() || path.s2r.is_some());
     asked || vector_width::contiguous(spec, operand).is_some_and(|own| own != along)
 }

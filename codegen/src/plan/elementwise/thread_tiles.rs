@@ -109,10 +109,10 @@ fn contiguous(spec: &Spec, flow: &Flow) -> usize {
     let mut results = [0u32; 2];
     let mut bytes = [0u32; 2];
     for node in &flow.nodes {
-        let operand = node
-            .moved()
-            .and_then(|(name, _)| spec.problem.operand(name));
-        let Some(operand) = operand else { continue };
+        let Some((operand, _)) = node.moved() else {
+            continue;
+        };
+        let operand = spec.problem.operand(operand);
         if let Some(at) = vector_width::contiguous(spec, operand) {
             let weight = if node.keeps == [true; 2] { 64 } else { 1 };
             bytes[at] += weight * operand.dtype.bytes();
@@ -301,10 +301,10 @@ fn check_operands(
     for (at, node) in flow.nodes.iter().enumerate() {
         let found = node.moved().filter(|_| node.keeps == [true; 2]);
         let found = found.filter(|_| node.table.is_none() && node.combined.is_none());
-        let found = found.and_then(|(name, hop)| Some((spec.problem.operand(name)?, hop)));
         let Some((operand, hop)) = found else {
             continue;
         };
+        let operand = spec.problem.operand(operand);
         let transposed = (vector_width::contiguous(spec, operand)).is_some_and(|own| own != along);
         let staged = is_staged(spec, flow, at, (along, ctas));
         // What is turned and not staged comes element by element whatever vectors are.

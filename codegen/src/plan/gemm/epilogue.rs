@@ -1,7 +1,6 @@
 //! What is computed of the sums of a product before they are stored: every operand that is read
 //! beside the factors comes to the threads that hold the sums it belongs to.
 
-use tilewright_formula::Source;
 use tilewright_formula::form::Form;
 use tilewright_layout::make_tiled_copy_c;
 
@@ -44,16 +43,10 @@ pub(super) fn flow(spec: &Spec) -> Option<Flow> {
     let behind =
         statements.filter(|(at, _)| *at == found.sum.statement || found.epilogue.contains(at));
     let behind = behind.map(|(_, statement)| statement);
-    let [a, b] = spec.problem.factors()?.map(|factor| {
-        let mut operands = formula.signature.operands.iter();
-        Some(Source::Operand(
-            operands.position(|one| one.name == factor.name)?,
-        ))
-    });
     let product = ProductSite {
         sum: &found.sum,
         parts: found.parts.as_ref().map(|parts| &parts.sum),
-        factors: [a?, b?],
+        factors: spec.problem.factors()?.map(|factor| factor.id),
         planes: computes.planes(),
     };
     Some(graph::of(formula, behind, modes, Begins::Product(product)))
@@ -72,18 +65,15 @@ pub(super) fn plan(
     };
     let pairs = partition::neighbours_along_n(plan, &mma)?;
     let together = if pairs { 2 } else { 1 };
-    let first = plan.output().map(|output| output.name.clone());
     for at in 0..flow.nodes.len() {
         flow.nodes[at].staged = staged(plan, &flow.nodes[at]);
         if flow.nodes[at].summed {
             continue;
         }
-        let Some((name, hop)) = flow.nodes[at].moved() else {
+        let Some((id, hop)) = flow.nodes[at].moved() else {
             continue;
         };
-        let Some(operand) = spec.problem.operand(name) else {
-            continue;
-        };
+        let operand = spec.problem.operand(id);
         let combined = flow.combined_by(at);
         let shared = Shared {
             along: COLUMNS,
@@ -94,14 +84,14 @@ pub(super) fn plan(
             tiled: &|copy| Ok(make_tiled_copy_c(copy, &mma.tiled)?),
         };
         // The store of the first output is planned already, and so is what loads from slots.
-        let known = plan.step(name, hop).cloned();
-        let is_known = first.as_deref() == Some(name) || flow.nodes[at].staged.is_some();
+        let known = plan.step(id, hop).cloned();
+        let is_known = plan.is_output(id) || flow.nodes[at].staged.is_some();
         let step = match is_known {
             true => known,
             false => {
                 let step = vector_width::step(spec, chooser, (operand, hop), &shared)?;
                 if let Some(step) = &step {
-                    assume(plan, operand, &step.atom, &hop.key(name));
+                    assume(plan, operand, &step.atom, &hop.key(&operand.name));
                     plan.steps.push(step.clone());
                 }
                 step
@@ -110,7 +100,7 @@ pub(super) fn plan(
         let Some(step) = step else { continue };
         // What boxes store is held as it goes into their buffers.
         let into = plan
-            .step(name, Hop::R2s)
+            .step(id, Hop::R2s)
             .filter(|_| flow.nodes[at].stored.is_some());
         if let Some((number, _)) = combined {
             atomics::plan(chooser, &mut flow, number, (at, &step, plan))?;
@@ -130,14 +120,14 @@ pub(super) fn plan(
 
 /// How what a node loads for each trip of the main loop comes into shared memory, where it does.
 fn staged(plan: &Plan, node: &Node) -> Option<Staged> {
-    let (Does::Load(name), Every::Trip) = (&node.does, node.every) else {
+    let (Does::Load(operand), Every::Trip) = (&node.does, node.every) else {
         return None;
     };
     let mut boxes = (plan.roles.iter()).flat_map(|roles| roles.loads(Every::Trip));
-    if boxes.any(|load| load.operand == *name) {
+    if boxes.any(|load| load.operand == *operand) {
         return Some(Staged::Boxes);
     }
-    let by_copies = plan.step(name, Hop::G2s).is_some();
+    let by_copies = plan.step(*operand, Hop::G2s).is_some();
     node.summed.then_some(match by_copies {
         true => Staged::Filled,
         false => Staged::Turned(None),

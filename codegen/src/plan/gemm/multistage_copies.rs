@@ -98,7 +98,7 @@ pub(super) fn multistage_operand(
             return Ok(None);
         }
         let fill = Step {
-            operand: name.into(),
+            operand: operand.id,
             hop: Hop::G2s,
             atom: atom.clone(),
             element_atom: None,
@@ -231,7 +231,7 @@ fn into_fragment(
         ));
     };
     let step = Step {
-        operand: name.into(),
+        operand: operand.id,
         hop: Hop::S2r,
         atom: atom.clone(),
         element_atom: None,
@@ -284,7 +284,7 @@ pub(super) fn synchronous_operand(
             return Ok(());
         }
         steps.push(Step {
-            operand: name.into(),
+            operand: operand.id,
             hop,
             atom,
             element_atom: None,
@@ -393,7 +393,7 @@ fn store_step(
         None
     };
     Ok(Some(Step {
-        operand: d.name.clone(),
+        operand: d.id,
         hop: Hop::R2g,
         atom: atom.clone(),
         element_atom,

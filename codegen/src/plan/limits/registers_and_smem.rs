@@ -13,7 +13,7 @@ use crate::plan::data::warp_roles::BARRIER_BYTES;
 use crate::plan::instructions::choose::Chooser;
 use crate::plan::values::atomics;
 use crate::plan::work_tiles::SUMMED;
-use crate::spec::keys::model::{Auto, Axis, Operand, Spec};
+use crate::spec::keys::model::{Auto, Axis, OperandId, Spec};
 use crate::spec::keys::paths;
 
 /// Registers a thread needs besides accumulators and fragments: addresses, predicates, loop state.
@@ -42,8 +42,8 @@ pub(in crate::plan) fn check_arena(
         let fixed = all.saturating_sub(each.saturating_mul(stages));
         let of_tiles = roles.and_then(|roles| roles.pipe(Every::WorkTile));
         let past_smem = of_tiles.map_or(Message::default(), |pipe| {
-            let loads = pipe.loads.iter().map(|load| &load.operand);
-            let paths = loads.map(|name| paths::copy(name, "g2r").into());
+            let loads = pipe.loads.iter().map(|load| plan.operand(load.operand));
+            let paths = loads.map(|operand| paths::copy(&operand.name, "g2r").into());
             let paths = Message::join(paths, " and ");
             message!(", or {}, which loads past shared memory", paths)
         });
@@ -279,17 +279,15 @@ fn on_their_way(plan: &Plan) -> Result<[i64; 2]> {
     let [mut passing, mut copies] = [0; 2];
     let is_load = |step: &&Step| matches!(step.hop, Hop::G2r | Hop::G2s);
     for step in plan.steps.iter().filter(is_load) {
-        let operand = plan.operand(&step.operand);
-        let of_each = operand.map_or(1, |operand| plan.plane_count(operand));
-        let instances = of_each * partition::of_step(step)?.instances() as i64;
+        let operand = plan.operand(step.operand);
+        let instances = plan.plane_count(operand) * partition::of_step(step)?.instances() as i64;
         if step.hop == Hop::G2r {
             passing += instances;
         }
         // Constant strides are part of the instructions, and what is loaded behind the loop has its
         // addresses there.
-        let is_factor = |one: &&Operand| one.factor().is_some();
         let named = |axis: &Axis| axis.stride.name().is_some();
-        if (operand.filter(is_factor)).is_some_and(|one| one.axes.iter().any(named)) {
+        if operand.factor().is_some() && operand.axes.iter().any(named) {
             copies += instances;
         }
     }
@@ -345,12 +343,10 @@ fn staging_registers(flow: &Flow, held: impl Fn(usize) -> i64) -> i64 {
 }
 
 /// Whether an operand's elements come from global memory each alone.
-fn comes_one_by_one(plan: &Plan, operand: &str) -> bool {
-    let step = plan.step(operand, Hop::G2r).zip(plan.operand(operand));
-    step.is_some_and(|(step, operand)| {
-        let facts = step.atom.copy.as_ref();
-        facts.is_some_and(|facts| facts.access_bytes == operand.dtype.bytes())
-    })
+fn comes_one_by_one(plan: &Plan, operand: OperandId) -> bool {
+    let step = plan.step(operand, Hop::G2r);
+    let facts = step.and_then(|step| step.atom.copy.as_ref());
+    facts.is_some_and(|facts| facts.access_bytes == plan.operand(operand).dtype.bytes())
 }
 
 /// Most registers that the tiles of a flow take in a thread at once.
@@ -364,7 +360,7 @@ fn live_registers(plan: &Plan, flow: &Flow) -> i64 {
         };
         // What comes one by one has a register each.
         let bits = match &node.does {
-            Does::Load(operand) if comes_one_by_one(plan, operand) => REGISTER_BITS,
+            Does::Load(operand) if comes_one_by_one(plan, *operand) => REGISTER_BITS,
             _ => i64::from(node.dtype.bits()),
         };
         (extent(0) * extent(1) / threads).max(1) * bits / REGISTER_BITS

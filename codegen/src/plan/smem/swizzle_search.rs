@@ -75,7 +75,7 @@ pub(in crate::plan) fn place_smem(
         let offset_bytes = end;
         end = end.saturating_add(size_bytes);
         SmemTile {
-            operand: operand.name.clone(),
+            operand: operand.id,
             plane,
             dtype: operand.dtype,
             layout: layout.clone(),

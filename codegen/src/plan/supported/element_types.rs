@@ -7,7 +7,7 @@
 use crate::dtype::DType;
 use crate::error::{Violation, message};
 use crate::plan::instructions::choose::Chooser;
-use crate::spec::keys::model::{FormKind, Spec};
+use crate::spec::keys::model::{FormKind, Operand, Spec};
 use crate::spec::keys::paths;
 
 /// Element types that no product of matrices is generated of.
@@ -29,8 +29,9 @@ pub(in crate::plan) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
         let (name, dtype) = (&operand.name, operand.dtype);
         let is_factor = operand.factor().is_some();
         let message = if is_factor && NOT_MULTIPLIED.contains(&dtype) {
-            let mut others = spec.problem.operands.iter().filter(|one| one.name != *name);
-            let other = others.find(|one| one.factor().is_some());
+            let mut others = spec.problem.operands.iter();
+            let is_other = |one: &&Operand| one.id != operand.id && one.factor().is_some();
+            let other = others.find(is_other);
             // What tensor cores multiply with the other factor.
             let to = match other.map(|other| other.dtype) {
                 Some(DType::S8 | DType::U8) => "s8",
@@ -54,7 +55,7 @@ pub(in crate::plan) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
             continue;
         };
         chooser.violations.push(Violation {
-            keys: vec![format!("operands.{name}.dtype")],
+            keys: vec![paths::of_operand(name, "dtype").path().to_owned()],
             ..Violation::new("product-type", message)
         });
     }

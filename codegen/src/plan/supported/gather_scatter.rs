@@ -195,10 +195,10 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
 /// Refuses scatters by tables that have one entry for several coordinates.
 fn check_repeats(spec: &Spec, chooser: &mut Chooser<'_>) {
     for output in spec.problem.operands.iter().filter(|one| one.is_written()) {
-        let table = output.axes.iter().find_map(|axis| axis.table.as_ref());
-        let Some(table) = table.and_then(|name| spec.problem.operand(name)) else {
+        let Some(table) = output.axes.iter().find_map(|axis| axis.table) else {
             continue;
         };
+        let table = spec.problem.operand(table);
         let repeats = |axis: &&Axis| axis.stride == Stride::Const(0);
         if let Some(axis) = table.axes.iter().find(repeats) {
             let (name, mode, output) = (&table.name, &axis.mode, &output.name);

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::Hop;
 use crate::plan::instructions::choose::Chooser;
-use crate::spec::keys::model::{Auto, Passes, Role, Spec};
+use crate::spec::keys::model::{Auto, Operand, Passes, Role, Spec};
 
 /// A way of making a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -269,14 +269,12 @@ pub(in crate::plan) fn check_hops(spec: &Spec, chooser: &mut Chooser<'_>, plan: 
         let Some((name, hop)) = hop_of(&key) else {
             continue;
         };
-        let own = |operand: &str, made: Hop| (operand == name).then(|| made.name());
-        let steps = plan
-            .steps
-            .iter()
-            .filter_map(|step| own(&step.operand, step.hop));
-        let boxes = plan
-            .box_copies()
-            .filter_map(|copy| own(&copy.operand, copy.hop));
+        let named = plan.named_operand(name).map(|operand| operand.id);
+        let own = |operand, made: Hop| (Some(operand) == named).then(|| made.name());
+        let steps = plan.steps.iter();
+        let steps = steps.filter_map(|step| own(step.operand, step.hop));
+        let boxes = plan.box_copies();
+        let boxes = boxes.filter_map(|copy| own(copy.operand, copy.hop));
         let made: BTreeSet<&str> = steps.chain(boxes).collect();
         if !made.contains(hop) {
             let made = Vec::from_iter(made).join(", ");
@@ -296,8 +294,8 @@ pub(in crate::plan) fn check_swizzles(spec: &Spec, chooser: &mut Chooser<'_>, pl
             continue;
         };
         // Another row speaks of the output.
-        let of_output = name == plan.named(Role::Output);
-        if value != "none" && !of_output && plan.smem_tile(name).is_none() {
+        let is_fine = |one: &Operand| plan.is_output(one.id) || plan.smem_tile(one.id).is_some();
+        if value != "none" && !plan.named_operand(name).is_some_and(is_fine) {
             let message = message!(
                 "{} is for copies through shared memory: name {}, or leave it out",
                 paths::named(&key),

@@ -35,11 +35,8 @@ pub(in crate::plan) fn plan(
     if combining.in_memory().is_some() {
         return Ok(());
     }
-    let operand = plan.operand(&combining.operand);
-    let has_outer = |mode: &String| {
-        let mut axes = operand.into_iter().flat_map(|one| one.all_axes());
-        axes.any(|axis| axis.mode == *mode)
-    };
+    let operand = plan.operand(combining.operand);
+    let has_outer = |mode: &String| operand.all_axes().any(|axis| axis.mode == *mode);
     let outer = plan.work.outer().iter().map(has_outer).collect();
     let ctas = i64::from(plan.work.shared_by.max(1));
     combining.in_order = deterministic_sums::plan(chooser, step, has, outer, [threads, ctas])?;
@@ -48,7 +45,7 @@ pub(in crate::plan) fn plan(
             "{}: warps share the elements of {} that `+=` adds values to in no order of theirs: \
              use as many {} as a power of two",
             paths::COMPUTE,
-            combining.operand,
+            operand.name,
             paths::THREADS
         );
         chooser.violate("sum-order", message);
@@ -60,7 +57,7 @@ pub(in crate::plan) fn plan(
 pub(in crate::plan) fn registers(plan: &Plan, flow: &Flow) -> i64 {
     let combined = flow.nodes.iter().filter(|node| node.combined.is_some());
     let held = combined.filter_map(|node| {
-        let step = plan.step(node.stored.as_ref()?, Hop::R2g)?;
+        let step = plan.step(node.stored?, Hop::R2g)?;
         let part = partition::of_step(step).ok()?.src;
         Some(part.values.len() as i64 * i64::from(node.dtype.bits()) / REGISTER_BITS)
     });

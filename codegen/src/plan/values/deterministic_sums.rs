@@ -21,7 +21,7 @@ use crate::plan::data::model::Plan;
 use crate::plan::data::moves::Step;
 use crate::plan::data::values::Flow;
 use crate::plan::instructions::choose::{Chooser, Wanted};
-use crate::spec::keys::model::Auto;
+use crate::spec::keys::model::{Auto, OperandId};
 
 /// How terms of an output come together that a step moves, where values have elements along those
 /// modes; nothing where warps share elements in no way that digits of their numbers tell.
@@ -101,10 +101,13 @@ pub(in crate::plan) fn pass_by(flow: &mut Flow) {
 /// What sums in a fixed order ask of a launch.
 pub(in crate::plan) fn assume(plan: &mut Plan) {
     let sums = plan.in_order();
-    let counters = sums.map(|(name, sums)| Assumption::CountMost {
+    let counters = sums.map(|(output, sums)| Assumption::CountMost {
         count: sums.counters(&plan.work),
         most: COUNTERS,
-        reason: format!("counters of what `+=` adds to {name}: use a larger cta_tile"),
+        reason: format!(
+            "counters of what `+=` adds to {}: use a larger cta_tile",
+            plan.operand(output).name
+        ),
     });
     let counters: Vec<Assumption> = counters.collect();
     plan.assumptions.extend(counters);
@@ -112,10 +115,9 @@ pub(in crate::plan) fn assume(plan: &mut Plan) {
 
 impl Plan {
     /// The sums that are added up in a fixed order, with the outputs that they are added to.
-    pub fn in_order(&self) -> impl Iterator<Item = (&str, &InOrder)> {
-        let sums = |one: &'_ crate::plan::data::combining::Combining| one.in_order.is_some();
-        let all = self.combinings().filter(move |one| sums(one));
-        all.filter_map(|one| Some((one.operand.as_str(), one.in_order.as_ref()?)))
+    pub fn in_order(&self) -> impl Iterator<Item = (OperandId, &InOrder)> {
+        let all = self.combinings();
+        all.filter_map(|one| Some((one.operand, one.in_order.as_ref()?)))
     }
 
     /// Bytes of scratch memory of a launch: what is zero outside of launches, then what CTAs hand

@@ -19,6 +19,7 @@ use crate::plan::data::combining::{Combining, fold_of};
 use crate::plan::data::folds::Combination;
 use crate::plan::data::values::{Does, Every, Flow, Node};
 use crate::spec::Planes;
+use crate::spec::keys::model::OperandId;
 
 /// The product that a graph begins with.
 pub(in crate::plan) struct ProductSite<'f> {
@@ -27,7 +28,7 @@ pub(in crate::plan) struct ProductSite<'f> {
     /// The sum of its parts.
     pub parts: Option<&'f FoldSite>,
     /// The operands that it multiplies: that of rows, and that of columns.
-    pub factors: [Source; 2],
+    pub factors: [OperandId; 2],
     /// Products side by side.
     pub planes: Option<Planes>,
 }
@@ -84,7 +85,7 @@ struct Growing<'f> {
     formula: &'f Formula,
     modes: [Option<ModeId>; 2],
     /// The product's sum, and what it multiplies.
-    sum: Option<(FoldSite, [Source; 2])>,
+    sum: Option<(FoldSite, [OperandId; 2])>,
     /// The sum of the parts that the product makes.
     parts: Option<FoldSite>,
     /// The mode that tells planes apart, and the one that is made.
@@ -119,7 +120,7 @@ impl Growing<'_> {
             false => Every::WorkTile,
         };
         let (value, dtype, stored) = match statement.target {
-            Source::Operand(_) => (value, formula.dtype(statement.target), Some(name.clone())),
+            Source::Operand(at) => (value, formula.dtype(statement.target), Some(OperandId(at))),
             Source::Local(local) => {
                 let dtype = formula.locals[local].dtype;
                 let (value, dtype) = as_held(value, dtype);
@@ -163,13 +164,16 @@ impl Growing<'_> {
     /// How a statement combines values of that type with what its output holds.
     fn combining(&mut self, statement: &Statement, dtype: DType) -> Option<usize> {
         let fold = fold_of(statement.combine)?;
+        let Source::Operand(output) = statement.target else {
+            return None;
+        };
         self.flow.combinings.push(Combining {
             how: Combination {
                 fold,
                 dtype,
                 code: None,
             },
-            operand: self.formula.name(statement.target).to_owned(),
+            operand: OperandId(output),
             lanes: 0,
             repeats: [false; 2],
             in_order: None,
@@ -221,10 +225,10 @@ impl Growing<'_> {
             arguments.map(|one| this.over_nodes(one, from)).collect()
         };
         let kind = match &expr.kind {
-            ExprKind::Read { source, indices } => {
-                let node = self.source(*source, indices);
-                parameter(from, node)
-            }
+            ExprKind::Read { source, indices } => match self.source(*source, indices) {
+                Some(node) => parameter(from, node),
+                None => expr.kind.clone(),
+            },
             ExprKind::Coordinate(mode) => match self.plane {
                 Some((plane, number)) if plane == *mode => ExprKind::Integer(number),
                 _ => expr.kind.clone(),
@@ -290,15 +294,16 @@ impl Growing<'_> {
     }
 
     /// The nodes of a product's factors, which all planes share.
-    fn factors(&mut self, [a, b]: [Source; 2]) -> [usize; 2] {
-        [(a, [true, false]), (b, [false, true])].map(|(source, keeps)| {
-            let name = self.formula.name(source);
-            let is = |node: &Node| node.summed && node.does == Does::Load(name.to_owned());
+    fn factors(&mut self, [a, b]: [OperandId; 2]) -> [usize; 2] {
+        [(a, [true, false]), (b, [false, true])].map(|(operand, keeps)| {
+            let is = |node: &Node| node.summed && node.does == Does::Load(operand);
             if let Some(known) = self.flow.nodes.iter().position(is) {
                 return known;
             }
-            let does = (Does::Load(name.to_owned()), Every::Trip);
-            let at = self.push(name.to_owned(), keeps, self.formula.dtype(source), does);
+            let source = Source::Operand(operand.0);
+            let name = self.formula.name(source).to_owned();
+            let does = (Does::Load(operand), Every::Trip);
+            let at = self.push(name, keeps, self.formula.dtype(source), does);
             self.flow.nodes[at].summed = true;
             at
         })
@@ -338,12 +343,15 @@ impl Growing<'_> {
     }
 
     /// The node of an operand's or an intermediate's elements at that place, the only one that it
-    /// is read at in a plane.
-    fn source(&mut self, source: Source, indices: &[Index]) -> usize {
+    /// is read at in a plane; none of an intermediate that nothing has made.
+    fn source(&mut self, source: Source, indices: &[Index]) -> Option<usize> {
         let plane = self.plane_of(source, indices);
         if let Some(known) = self.known.get(&(source, plane)) {
-            return *known;
+            return Some(*known);
         }
+        let Source::Operand(operand) = source else {
+            return None;
+        };
         let formula = self.formula;
         let table = self.table(indices);
         let name = formula.name(source).to_owned();
@@ -356,10 +364,11 @@ impl Growing<'_> {
             true => Every::Trip,
             false => Every::WorkTile,
         };
-        let at = self.push(name.clone(), keeps, dtype, (Does::Load(name), every));
+        let does = Does::Load(OperandId(operand));
+        let at = self.push(name, keeps, dtype, (does, every));
         self.flow.nodes[at].table = table;
         self.known.insert((source, plane), at);
-        at
+        Some(at)
     }
 
     /// What sums are called: as intermediates are that are sums and nothing else, but not as one
@@ -384,7 +393,7 @@ impl Growing<'_> {
             Index::Table { operand, indices } => Some((*operand, indices)),
             _ => None,
         })?;
-        Some(self.source(Source::Operand(operand), at))
+        self.source(Source::Operand(operand), at)
     }
 
     /// The plane of an intermediate that is read at those indices; 0 of what has none.

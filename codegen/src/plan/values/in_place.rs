@@ -38,7 +38,7 @@ pub(in crate::plan) fn check(spec: &Spec, chooser: &mut Chooser<'_>, plan: &Plan
             );
             chooser.violate("over", message);
         }
-        let input = plan.operand(name).filter(|other| !other.is_written());
+        let input = plan.over(operand).filter(|other| !other.is_written());
         let misfit = match input {
             None => Some("is no input".to_string()),
             Some(input) => match misfit_of_formula(plan, operand, input) {
@@ -65,7 +65,7 @@ fn misfit_of_formula(plan: &Plan, output: &Operand, input: &Operand) -> Option<S
         return Some("nothing is written to".to_string());
     }
     let mut others = plan.operands.iter().filter(|one| one.over == output.over);
-    if others.any(|other| other.name != output.name) {
+    if others.any(|other| other.id != output.id) {
         return Some("another output lies over as well".to_string());
     }
     if input.packed {
@@ -88,12 +88,12 @@ fn misfit_of_formula(plan: &Plan, output: &Operand, input: &Operand) -> Option<S
 fn misfit_of_plan(plan: &Plan, output: &Operand, input: &Operand) -> Result<Option<String>> {
     let nodes = plan.flow.iter().flat_map(|flow| &flow.nodes);
     let nodes = || nodes.clone().filter(|node| !node.summed);
-    let is_load = |node: &Node| node.does == Does::Load(input.name.clone());
+    let is_load = |node: &Node| node.does == Does::Load(input.id);
     let loads: Vec<_> = nodes().filter(|node| is_load(node)).collect();
     if read_after(plan, output, is_load) {
         return Ok(Some("a later pass over the rows reads again".to_string()));
     }
-    let stores = plan.step(&output.name, Hop::R2g);
+    let stores = plan.step(output.id, Hop::R2g);
     if plan.flow.is_none() && plan.mma.is_none() {
         let message = "is copied as it is, so that nothing would change in its place";
         return Ok(Some(message.to_string()));
@@ -117,7 +117,7 @@ fn misfit_of_plan(plan: &Plan, output: &Operand, input: &Operand) -> Result<Opti
         return Ok(Some(message));
     }
     let of_input =
-        |step: &&Step| step.operand == input.name && matches!(step.hop, Hop::G2r | Hop::G2rLast);
+        |step: &&Step| step.operand == input.id && matches!(step.hop, Hop::G2r | Hop::G2rLast);
     let stored = owners(plan, stores)?;
     let mut alike = whole;
     for step in plan.steps.iter().filter(of_input) {
@@ -133,7 +133,7 @@ fn read_after(plan: &Plan, output: &Operand, is_load: impl Fn(&Node) -> bool) ->
         let nodes = pass.made.iter().filter_map(|at| flow.nodes.get(*at));
         nodes.into_iter().any(is)
     };
-    let is_stored = |node: &Node| node.stored.as_ref() == Some(&output.name);
+    let is_stored = |node: &Node| node.stored == Some(output.id);
     let passes = flow.passes.iter().flat_map(|passes| &passes.passes);
     let mut later = passes.rev().take_while(|pass| !made(pass, &is_stored));
     later.any(|pass| made(pass, &is_load))
@@ -163,11 +163,11 @@ fn lie_alike(one: &Operand, other: &Operand) -> bool {
 
 /// Where the formula reads an element of the input that it does not write there.
 fn read_elsewhere(formula: &Formula, output: &Operand, input: &Operand) -> Option<String> {
-    let named = |source: Source, name: &str| formula.name(source) == name;
+    let is = |source: Source, operand: &Operand| source == Source::Operand(operand.id.0);
     let written = formula
         .statements
         .iter()
-        .find(|one| named(one.target, &output.name))?;
+        .find(|one| is(one.target, output))?;
     let place: Vec<_> = written.left.iter().map(Index::bare).collect();
     if place.iter().any(Option::is_none) {
         return Some(format!("is read where {} is not written", output.name));
@@ -179,9 +179,9 @@ fn read_elsewhere(formula: &Formula, output: &Operand, input: &Operand) -> Optio
                 return;
             };
             let own = indices.iter().map(Index::bare).collect::<Vec<_>>();
-            elsewhere |= named(*source, &input.name) && own != place;
+            elsewhere |= is(*source, input) && own != place;
             let is_table = |index: &Index| match index {
-                Index::Table { operand, .. } => named(Source::Operand(*operand), &input.name),
+                Index::Table { operand, .. } => *operand == input.id.0,
                 _ => false,
             };
             elsewhere |= indices.iter().any(is_table);

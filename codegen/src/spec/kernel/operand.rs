@@ -8,9 +8,23 @@ use super::forms::Role;
 use crate::dtype::DType;
 use crate::spec::words::notation::PACKED;
 
+/// The number of an operand: among those of its spec, of that spec's formula, and of its plans,
+/// which are the same. The reader of specs gives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct OperandId(pub(crate) usize);
+
+impl OperandId {
+    /// The operand of that number, of all that its spec or its plan has.
+    pub(crate) fn of(self, operands: &[Operand]) -> &Operand {
+        &operands[self.0]
+    }
+}
+
 /// One tensor argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operand {
+    /// Its number.
+    pub id: OperandId,
     /// Name in the spec and in the launch ABI.
     pub name: String,
     /// What it is to the kernel.
@@ -37,7 +51,7 @@ pub struct Axis {
     /// The mode whose extent it has, and which runs along it unless a table looks into it.
     pub mode: String,
     /// The operand whose entries are the coordinates along it, where it is looked into.
-    pub table: Option<String>,
+    pub table: Option<OperandId>,
     /// Its stride.
     pub stride: Stride,
 }

@@ -9,6 +9,7 @@ use tilewright_formula::syntax::{NodeKind, Tree, parse_what_can_be};
 use tilewright_formula::{self as formula, Axis, DType, Formula, Signature, identity};
 
 use super::forms::{FormKind, Role, TypeRule};
+use super::operand::OperandId;
 use crate::spec::kernel::product_modes::{self, ProductModes, tile_of};
 
 /// What one kernel is made of.
@@ -46,7 +47,7 @@ pub(in crate::spec) struct OperandShape {
     /// Its modes in the order of its layout.
     pub modes: Vec<String>,
     /// The table that looks into each of its axes; none where there are no more.
-    pub tables: Vec<Option<String>>,
+    pub tables: Vec<Option<OperandId>>,
     /// Whether the kernel has its two modes the other way round.
     pub transposed: bool,
     /// Which of its modes elements of a product's tile do not lie along: that of planes, then
@@ -292,7 +293,6 @@ impl Shape {
                 let others = (0..modes.len()).filter(|at| apart.contains(&modes[*at]));
                 let is_own = |mode: &&String| !tells(mode) && !apart.contains(mode);
                 let own: Vec<&String> = modes.iter().filter(is_own).collect();
-                let name = |table: usize| formula.name(formula::Source::Operand(table)).to_owned();
                 let tables = formula.tables(at).into_iter();
                 OperandShape {
                     name: operand.name.clone(),
@@ -300,7 +300,7 @@ impl Shape {
                     transposed: is_turned(&formula, form, at, &own),
                     apart: of_planes.chain(others).collect(),
                     modes,
-                    tables: tables.map(|table| table.map(name)).collect(),
+                    tables: tables.map(|table| table.map(OperandId)).collect(),
                 }
             });
             (operands.collect(), tile_of(&formula, form))

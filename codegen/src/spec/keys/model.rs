@@ -15,7 +15,7 @@ use crate::arch::{Arch, PORTABLE_CLUSTER};
 use crate::atoms::model::Space::{Gmem, Rmem, Smem};
 use crate::dtype::DType;
 pub use crate::spec::kernel::forms::{FormKind, Role};
-pub use crate::spec::kernel::operand::{Axis, Operand, Stride, with_role};
+pub use crate::spec::kernel::operand::{Axis, Operand, OperandId, Stride, with_role};
 pub use crate::spec::kernel::resolved::Computes;
 use crate::spec::kernel::shape::Shape;
 use crate::spec::keys::key::{Key, Kind, hop, int, key, paths_of};
@@ -197,9 +197,9 @@ pub(in crate::spec) fn paths(shape: &Shape) -> Vec<(String, Key)> {
 }
 
 impl Problem {
-    /// The operand of that name.
-    pub fn operand(&self, name: &str) -> Option<&Operand> {
-        self.operands.iter().find(|operand| operand.name == name)
+    /// The operand of that number.
+    pub fn operand(&self, id: OperandId) -> &Operand {
+        id.of(&self.operands)
     }
 
     /// The operand of that role.
@@ -238,12 +238,13 @@ impl Problem {
 
 /// The modes that run along an axis: its own, or those of the table that looks into it.
 pub(crate) fn modes_along<'o>(operands: &'o [Operand], axis: &'o Axis) -> Vec<&'o str> {
-    let Some(table) = &axis.table else {
-        return vec![&axis.mode];
-    };
-    let table = operands.iter().find(|operand| operand.name == *table);
-    let axes = table.into_iter().flat_map(|table| &table.axes);
-    axes.map(|axis| axis.mode.as_str()).collect()
+    match axis.table {
+        None => vec![&axis.mode],
+        Some(table) => {
+            let axes = table.of(operands).axes.iter();
+            axes.map(|axis| axis.mode.as_str()).collect()
+        }
+    }
 }
 
 impl CopyPath {

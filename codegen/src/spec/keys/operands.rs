@@ -6,7 +6,7 @@ use super::read::{Field, Fields, Reader};
 use crate::dtype::DType;
 use crate::error::{Span, shown};
 use crate::spec::kernel::forms::{Role, TypeRule};
-use crate::spec::kernel::operand::{Axis, Operand, Stride};
+use crate::spec::kernel::operand::{Axis, Operand, OperandId, Stride};
 use crate::spec::kernel::shape::OperandShape;
 use crate::spec::words::notation;
 use crate::spec::yaml::nearest::all_of;
@@ -22,7 +22,9 @@ impl Reader<'_> {
     pub(in crate::spec) fn operands(&mut self, field: &Field<'_>) -> Vec<Operand> {
         let map = self.record(field.node, field.key.kind, &field.path, field.key_span);
         let shapes = self.shape.operands.clone();
-        let operands = shapes.iter().filter_map(|shape| self.operand(&map, shape));
+        let operands = shapes.iter().enumerate();
+        let operands =
+            operands.filter_map(|(at, shape)| self.operand(&map, (OperandId(at), shape)));
         let operands: Vec<Operand> = operands.collect();
         self.names(&map, &operands);
         operands
@@ -63,7 +65,11 @@ impl Reader<'_> {
             .add("too-many-names", &field.node.span, message, help);
     }
 
-    fn operand(&mut self, map: &Fields<'_>, shape: &OperandShape) -> Option<Operand> {
+    fn operand(
+        &mut self,
+        map: &Fields<'_>,
+        (id, shape): (OperandId, &OperandShape),
+    ) -> Option<Operand> {
         let field = map.get(&shape.name)?;
         let record = self.record(field.node, field.key.kind, &field.path, field.key_span);
         let dtype = record.get("dtype").and_then(|field| self.dtype(&field));
@@ -73,7 +79,7 @@ impl Reader<'_> {
         let over = record.get("over");
         let over = over.and_then(|field| self.scalar(&field, "the name of an operand"));
         let over = over.map(str::to_owned);
-        let tables = shape.tables.iter().cloned().chain(std::iter::repeat(None));
+        let tables = shape.tables.iter().copied().chain(std::iter::repeat(None));
         let (strides, packed) = strides?;
         if let (true, Some(dtype), Some(field)) = (packed, dtype, record.get("layout"))
             && dtype.per_byte() > 1
@@ -103,6 +109,7 @@ impl Reader<'_> {
             axes.reverse();
         }
         Some(Operand {
+            id,
             name: shape.name.clone(),
             dtype: dtype?,
             role: shape.role,

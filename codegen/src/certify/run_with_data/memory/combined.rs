@@ -16,6 +16,7 @@ use crate::ir::tile::{AddUp, Bounds, CombineId, CopyId, Place, Slice, TileId, Vi
 use crate::plan::copies::partition::{self, Partition};
 use crate::plan::data::combining::{Combining, Have, InOrder, fold_of, in_any_order};
 use crate::plan::data::moves::Step;
+use crate::spec::keys::model::OperandId;
 
 impl<'k> Memory<'k, '_> {
     /// Combines a share of a tile with what an output holds.
@@ -111,7 +112,7 @@ impl<'k> Memory<'k, '_> {
         let before = self.adding.insert((at, number), due);
         match before.is_some_and(|before| before != due || !passed) {
             true => {
-                let name = output_name(self, to)?;
+                let name = &self.plan.operand(output(self, to)?).name;
                 Err(format!("combines {name} before it has added up"))
             }
             false => Ok(()),
@@ -126,13 +127,14 @@ impl<'k> Memory<'k, '_> {
         sums: &[AddUp],
     ) -> Result<(), String> {
         for sum in sums {
-            let name = output_name(self, sum.to)?;
+            let output = output(self, sum.to)?;
+            let name = &self.plan.operand(output).name;
             let combining = self.plan.combinings().nth(sum.how.0);
             let CopyId::Tiled(copy) = sum.by else {
                 return Err("adds up boxes".into());
             };
-            let step = self.plan.steps.get(copy).map(|step| step.operand.as_str());
-            if combining.is_none_or(|one| one.operand != name) || step != Some(name) {
+            let step = self.plan.steps.get(copy).map(|step| step.operand);
+            if combining.is_none_or(|one| one.operand != output) || step != Some(output) {
                 return Err(format!("adds up {name} as another output"));
             }
             let Some((is_held, tile, held)) = self.adding.remove(&(at, sum.how.0)) else {
@@ -170,19 +172,19 @@ impl<'k> Memory<'k, '_> {
         let step = step.ok_or_else(|| format!("there is no tiled copy {copy}"))?;
         let facts = step.atom.copy.as_ref();
         let in_memory = facts.and_then(|facts| Some((facts.reduce?, facts.dtype?)));
+        let written = output(self, to)?;
         let (output, [source, parts]) = (self.tile(to.tile())?, [from, held].map(View::tile));
         let types = [source, parts].map(|tile| self.tile(tile).map(|tile| tile.dtype));
         let [source_type, part_type] = [types[0].clone()?, types[1].clone()?];
         let dtype = combining.how.dtype;
-        if [output.dtype, source_type, part_type] != [dtype; 3] || output.name != step.operand {
+        if [output.dtype, source_type, part_type] != [dtype; 3] || written != step.operand {
             return Err(format!(
                 "combines {source_type} with {} of {}",
                 output.name, output.dtype
             ));
         }
         let formula = &self.plan.computes.formula;
-        let written = formula.signature.operand(&output.name);
-        let written = written.and_then(|at| formula.writer(Source::Operand(at)));
+        let written = formula.writer(Source::Operand(written.0));
         let sign = written.map(|at| formula.statements[at].combine);
         let fold = sign.and_then(fold_of);
         let wanted = fold.and_then(|fold| Some((in_any_order(fold, dtype)?, dtype)));
@@ -209,7 +211,7 @@ impl<'k> Memory<'k, '_> {
         combining: &Combining,
         ([source, parts], has): ([TileId; 2], [bool; 2]),
     ) -> Result<(), String> {
-        let name = &step.operand;
+        let name = &self.plan.operand(step.operand).name;
         let (old, new) = (self.registers(source)?, self.registers(parts)?);
         let part = |partition: Result<Partition, Error>| match partition {
             Ok(partition) => Ok(partition.src),
@@ -252,10 +254,10 @@ impl<'k> Memory<'k, '_> {
     /// Whether each place of a tile in shared memory has one part, which one warp has, and all CTAs
     /// that share the tile are waited for.
     fn placed(&self, step: &Step, combining: &Combining, sums: &InOrder) -> Result<(), String> {
-        let name = &step.operand;
+        let operand = self.plan.operand(step.operand);
+        let name = &operand.name;
         let warp = i64::from(WARP);
         let threads = i64::from(self.plan.threads);
-        let operand = self.plan.operand(name).ok_or("there is no output")?;
         let has = |mode: &String| operand.axes.iter().any(|axis| axis.mode == *mode);
         let outer: Vec<bool> = self.plan.work.outer().iter().map(has).collect();
         let folds = [0, 1].map(|mode| !step.keeps()[mode] && !combining.repeats[mode]);
@@ -320,11 +322,11 @@ impl<'k> Memory<'k, '_> {
     }
 }
 
-/// What the tile of a view in global memory is called.
-fn output_name<'k>(memory: &Memory<'k, '_>, view: View) -> Result<&'k str, String> {
+/// The operand that the tile of a view in global memory is of.
+fn output(memory: &Memory<'_, '_>, view: View) -> Result<OperandId, String> {
     let tile = memory.tile(view.tile())?;
     match tile.place {
-        Place::Gmem(..) => Ok(tile.name.as_str()),
+        Place::Gmem(operand, _) => Ok(operand),
         Place::Smem(_) | Place::Rmem(_) => Err(format!("{} is no output", tile.name)),
     }
 }

@@ -94,8 +94,7 @@ impl<'k> Memory<'k, '_> {
         (entries, bounds): (&'g Grid, Bounds),
     ) -> Result<Looking<'g>, String> {
         let (slice, start) = self.start(machine, at, View::Gmem(tile), 0)?;
-        let operand = self.plan.operands.get(slice.operand);
-        let operand = operand.ok_or("an operand of no number")?;
+        let operand = self.plan.operand(slice.operand);
         let modes = self.plan.places(operand);
         let named = modes.map(|mode| mode.and_then(|mode| self.plan.mode(mode)));
         Ok(Looking {

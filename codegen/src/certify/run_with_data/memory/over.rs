@@ -12,15 +12,10 @@ impl Memory<'_, '_> {
         line: &[f64],
         [row, column]: [i64; 2],
     ) -> Result<(), String> {
-        let operands = &self.plan.operands;
-        let over = operands
-            .get(output.operand)
-            .and_then(|one| one.over.as_ref());
-        let Some(over) = over.and_then(|name| operands.iter().position(|one| one.name == *name))
-        else {
+        let Some(over) = self.plan.over(self.plan.operand(output.operand)) else {
             return Ok(());
         };
-        let places = self.problem.inputs.get_mut(over);
+        let places = self.problem.inputs.get_mut(over.id.0);
         let grid = places.and_then(|places| places.get_mut(output.place));
         let grid = grid.ok_or("takes the place of no input")?;
         let [rows, columns] = grid.extents.map(|extent| extent as i64);

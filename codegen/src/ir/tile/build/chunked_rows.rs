@@ -61,8 +61,8 @@ impl Passing<'_, '_> {
     fn once(&self, made: &[usize], (way, bounds): How) -> Result<Vec<Op>> {
         let mut ops = Vec::new();
         for at in made {
-            if let Does::Load(name) = &self.flow.nodes[*at].does {
-                ops.push(self.copy((*at, name), (way, bounds, WHOLE))?);
+            if let Does::Load(_) = self.flow.nodes[*at].does {
+                ops.push(self.copy(*at, (way, bounds, WHOLE))?);
             }
         }
         for at in made {
@@ -81,8 +81,8 @@ impl Passing<'_, '_> {
                 }
                 Does::Load(_) | Does::Product(..) | Does::Carried(..) => {}
             }
-            if let Some(name) = &node.stored {
-                ops.push(self.copy((*at, name), (way, bounds, WHOLE))?);
+            if node.stored.is_some() {
+                ops.push(self.copy(*at, (way, bounds, WHOLE))?);
             }
         }
         Ok(ops)
@@ -94,8 +94,8 @@ impl Passing<'_, '_> {
         let mut ops = Vec::new();
         let node = |at: &usize| &self.flow.nodes[*at];
         for at in made.iter().filter(|at| !node(at).late) {
-            if let Does::Load(name) = &node(at).does {
-                ops.push(self.load((*at, name), pass, (way, bounds, WHOLE))?);
+            if let Does::Load(_) = node(at).does {
+                ops.push(self.load(*at, pass, (way, bounds, WHOLE))?);
             }
         }
         let shares = match self.passes.by_shares(self.flow, &self.passes.passes[pass]) {
@@ -120,8 +120,8 @@ impl Passing<'_, '_> {
         let mut ops = Vec::new();
         for at in made {
             match &node(at).does {
-                Does::Load(name) if node(at).late => {
-                    ops.push(self.load((*at, name), pass, (way, bounds, share))?);
+                Does::Load(_) if node(at).late => {
+                    ops.push(self.load(*at, pass, (way, bounds, share))?);
                 }
                 Does::Load(_) | Does::Product(..) | Does::Carried(..) => {}
                 Does::Map(_, from) => ops.push(self.held.map(*at, from, way, share)?),
@@ -135,9 +135,8 @@ impl Passing<'_, '_> {
                     bounds: inside,
                 }),
             }
-            let is_stored = self.stores(pass, *at);
-            if let Some(name) = node(at).stored.as_ref().filter(|_| is_stored) {
-                ops.push(self.copy((*at, name), (way, bounds, share))?);
+            if node(at).stored.is_some() && self.stores(pass, *at) {
+                ops.push(self.copy(*at, (way, bounds, share))?);
             }
         }
         Ok(ops)
@@ -159,8 +158,8 @@ impl Passing<'_, '_> {
     fn stores(&self, pass: usize, at: usize) -> bool {
         let made = |pass: &Pass| pass.made.contains(&at);
         let node = &self.flow.nodes[at];
-        let over = node.stored.as_ref();
-        let over = over.and_then(|name| self.tiles.plan().operand(name)?.over.as_ref());
+        let plan = self.tiles.plan();
+        let over = (node.stored).and_then(|operand| plan.operand(operand).over.as_ref());
         let (earlier, later) = self.passes.passes.split_at(pass);
         let others = match over {
             Some(_) => later.get(1..).unwrap_or_default(),
@@ -190,14 +189,14 @@ impl Passing<'_, '_> {
     }
 
     /// Loads a chunk of an operand; the last pass may do so in a way of its own.
-    fn load(&self, node: (usize, &str), pass: usize, how: (Edge, Bounds, Slice)) -> Result<Op> {
+    fn load(&self, node: usize, pass: usize, how: (Edge, Bounds, Slice)) -> Result<Op> {
         match pass + 1 == self.passes.passes.len() {
             true => self.held.load_last(self.tiles, node, how),
             false => self.copy(node, how),
         }
     }
 
-    fn copy(&self, node: (usize, &str), how: (Edge, Bounds, Slice)) -> Result<Op> {
+    fn copy(&self, node: usize, how: (Edge, Bounds, Slice)) -> Result<Op> {
         self.held.copy(self.tiles, node, how)
     }
 }

@@ -14,6 +14,7 @@ use crate::ir::tile::{Bounds, Op, Stage, Sync, View, WHOLE};
 use crate::plan::copies::partition;
 use crate::plan::data::moves::{Hop, Step};
 use crate::plan::data::values::{Does, Flow, Node, Staged};
+use crate::spec::keys::model::OperandId;
 
 /// What a CTA does with a work tile.
 pub(super) fn work_tile<'p>(tiles: &mut Tiles<'p>, flow: &'p Flow) -> Result<WorkTile> {
@@ -77,28 +78,28 @@ pub(super) fn work_tile<'p>(tiles: &mut Tiles<'p>, flow: &'p Flow) -> Result<Wor
 /// Brings into shared memory what passes through it: asynchronous copies first, so that they are
 /// under way while other elements are turned.
 fn staged(tiles: &mut Tiles<'_>, flow: &Flow) -> Result<Vec<Op>> {
-    let loaded = flow.nodes.iter().filter_map(|node| match &node.does {
-        Does::Load(name) => node.staged.as_ref().map(|staged| (name.as_str(), staged)),
+    let loaded = flow.nodes.iter().filter_map(|node| match node.does {
+        Does::Load(operand) => node.staged.as_ref().map(|staged| (operand, staged)),
         _ => None,
     });
     let (filled, transposed): (Vec<_>, Vec<_>) =
         loaded.partition(|(_, staged)| **staged == Staged::Filled);
-    let buffer = |tiles: &Tiles<'_>, name| tiles.smem(name, Stage::Fixed(0), None);
+    let buffer = |tiles: &Tiles<'_>, operand| tiles.smem(operand, Stage::Fixed(0), None);
     let mut ops = Vec::new();
-    for (name, _) in &filled {
-        let views = [tiles.gmem_of(name)?, buffer(tiles, name)?];
-        ops.push(tiles.step_of(name, Hop::G2s, views, Bounds::Checked)?);
+    for (operand, _) in &filled {
+        let views = [tiles.gmem_of(*operand, None)?, buffer(tiles, *operand)?];
+        ops.push(tiles.step_of(*operand, Hop::G2s, views, Bounds::Checked)?);
     }
-    let buffers = filled.iter().map(|(name, _)| buffer(tiles, name));
+    let buffers = filled.iter().map(|(operand, _)| buffer(tiles, *operand));
     let buffers: Vec<View> = buffers.collect::<Result<_>>()?;
     let pipe = match buffers.is_empty() {
         true => None,
         false => Some(ring(tiles, buffers)),
     };
     ops.extend(pipe.map(|pipe| sync(Sync::Commit(pipe))));
-    for (name, staged) in &transposed {
-        let to = buffer(tiles, name)?;
-        ops.extend(turn(tiles, name, staged, to)?);
+    for (operand, staged) in &transposed {
+        let to = buffer(tiles, *operand)?;
+        ops.extend(turn(tiles, *operand, staged, to)?);
     }
     ops.extend(pipe.map(|pipe| sync(Sync::Await(pipe, 0))));
     let any = !filled.is_empty() || !transposed.is_empty();
@@ -107,18 +108,19 @@ fn staged(tiles: &mut Tiles<'_>, flow: &Flow) -> Result<Vec<Op>> {
 }
 
 /// Loads vectors of an operand and writes their elements to shared memory one by one.
-fn turn(tiles: &mut Tiles<'_>, name: &str, staged: &Staged, to: View) -> Result<Vec<Op>> {
-    let vectors = tiles.loaded(&format!("{name}_stage"), name, Hop::G2r, false)?;
+fn turn(tiles: &mut Tiles<'_>, id: OperandId, staged: &Staged, to: View) -> Result<Vec<Op>> {
+    let name = &tiles.plan().operand(id).name;
+    let vectors = tiles.loaded(&format!("{name}_stage"), id, Hop::G2r, false)?;
     let element = match staged {
         Staged::Turned(element) => element.clone(),
         Staged::Filled | Staged::Boxes => None,
     };
     let alone = match element {
-        Some(_) => tiles.loaded(&format!("{name}_alone"), name, Hop::G2r, true)?,
+        Some(_) => tiles.loaded(&format!("{name}_alone"), id, Hop::G2r, true)?,
         None => vectors,
     };
-    let from = tiles.gmem_of(name)?;
-    let mut whole = vec![tiles.step_of(name, Hop::G2r, [from, vectors], Bounds::Inside)?];
+    let from = tiles.gmem_of(id, None)?;
+    let mut whole = vec![tiles.step_of(id, Hop::G2r, [from, vectors], Bounds::Inside)?];
     // Vectors are taken apart; those cut by an edge come so.
     whole.extend(element.map(|element| Op::Map {
         to: alone,
@@ -126,11 +128,11 @@ fn turn(tiles: &mut Tiles<'_>, name: &str, staged: &Staged, to: View) -> Result<
         element,
         share: WHOLE,
     }));
-    let edge = tiles.step_of(name, Hop::G2r, [from, alone], Bounds::Checked)?;
-    let load = match tiles.has_elements(name, Hop::G2r) {
+    let edge = tiles.step_of(id, Hop::G2r, [from, alone], Bounds::Checked)?;
+    let load = match tiles.has_elements(id, Hop::G2r) {
         true => Op::IfInside(whole, vec![edge]),
         false => edge,
     };
-    let write = tiles.step_of(name, Hop::R2s, [alone, to], Bounds::Inside)?;
+    let write = tiles.step_of(id, Hop::R2s, [alone, to], Bounds::Inside)?;
     Ok(vec![load, write])
 }

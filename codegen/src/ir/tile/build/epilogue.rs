@@ -7,6 +7,7 @@ use crate::ir::tile::build::tiles::Tiles;
 use crate::ir::tile::build::values::{Edge, FlowTiles, is_made_once};
 use crate::ir::tile::{Bounds, Op, Slice, View, WHOLE};
 use crate::plan::data::values::Node;
+use crate::spec::keys::model::OperandId;
 
 /// Values of a thread in one share, where results go to memory past shared memory.
 const SHARE: usize = 16;
@@ -59,7 +60,7 @@ pub(super) struct OfBoxes {
 pub(super) fn of_boxes(
     tiles: &Tiles<'_>,
     flow: &FlowTiles<'_>,
-    (output, boxes, of_a_row): (&str, u32, u32),
+    (output, boxes, of_a_row): (OperandId, u32, u32),
 ) -> Result<OfBoxes> {
     let (way, bounds) = (Edge::Vectors, Bounds::Vectors);
     let (mut before, made) = flow.folded(tiles, (way, bounds, boxes), Some(output))?;

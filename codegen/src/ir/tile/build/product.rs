@@ -16,7 +16,7 @@ use crate::plan::data::model::MmaPlan;
 use crate::plan::data::moves::Hop;
 use crate::plan::data::values::{Does, Flow, Staged};
 use crate::plan::instructions::casts::{cast, zero};
-use crate::spec::keys::model::Operand;
+use crate::spec::keys::model::{Operand, OperandId};
 
 /// What a product is made of.
 pub(super) struct Product<'p> {
@@ -32,13 +32,13 @@ pub(super) struct Product<'p> {
     /// What is computed of them before they are stored.
     pub flow: FlowTiles<'p>,
     /// Its factors among the nodes, with their operands: that of rows, and that of columns.
-    pub(super) of: [(usize, &'p str); 2],
+    pub(super) of: [(usize, OperandId); 2],
 }
 
 /// One factor of a product, as it comes through registers.
 pub(super) struct Factor {
     /// Its operand.
-    pub operand: String,
+    pub operand: OperandId,
     /// Its tile in global memory.
     pub gmem: View,
     /// Its tile in shared memory.
@@ -80,7 +80,7 @@ impl<'p> Product<'p> {
             [true, true] => Vec::new(),
             _ => declare_factors(
                 tiles,
-                (mma, of.map(|(_, name)| name)),
+                (mma, of.map(|(_, operand)| plan.operand(operand))),
                 [a_type, b_type],
                 &parts,
             )?,
@@ -104,11 +104,14 @@ impl<'p> Product<'p> {
             .collect();
         tiles.cut_rows(&acc, mma.waves)?;
         // Of a factor, what the MMA reads of its first plane.
-        let read = of.map(|(_, name)| {
+        let read = of.map(|(_, operand)| {
             let own = factors
                 .iter()
-                .find(|factor: &&Factor| factor.operand == name);
-            own.map_or_else(|| tiles.smem_of(name), |factor| Ok(factor.fragment))
+                .find(|factor: &&Factor| factor.operand == operand);
+            own.map_or_else(
+                || tiles.smem_of(operand, None),
+                |factor| Ok(factor.fragment),
+            )
         });
         let [a, b] = read;
         let read = [a?, b?];
@@ -131,11 +134,6 @@ impl<'p> Product<'p> {
 }
 
 impl Product<'_> {
-    /// The names of its factors' operands.
-    pub fn names(&self) -> [&str; 2] {
-        self.of.map(|(_, name)| name)
-    }
-
     /// How its factors come into shared memory.
     pub fn staged(&self) -> Option<&Staged> {
         let [(first, _), _] = self.of;
@@ -199,7 +197,7 @@ impl Product<'_> {
 /// before the fragments.
 fn declare_factors(
     tiles: &mut Tiles<'_>,
-    (mma, [a, b]): (&MmaPlan, [&str; 2]),
+    (mma, [a, b]): (&MmaPlan, [&Operand; 2]),
     [a_type, b_type]: [DType; 2],
     parts: &MmaParts,
 ) -> Result<Vec<Factor>> {
@@ -207,21 +205,19 @@ fn declare_factors(
     let [of_a, of_b] = &parts.factors;
     let sides = [(a, ("a", a_type), of_a), (b, ("b", b_type), of_b)];
     let (mut planned, mut factors) = (Vec::new(), Vec::new());
-    for (name, value, tv) in sides {
-        let missing = || bug(plan, &format!("no factor {name}"));
-        let operand = plan.operand(name).ok_or_else(missing)?;
+    for (operand, value, tv) in sides {
         for plane in plan.planes_of(operand) {
-            let name = plan.tile_name(&operand.name, plane);
-            let passing = passing(tiles, operand, &name)?;
-            planned.push((operand, name, value, tv, passing));
+            let passing = passing(tiles, operand, plane)?;
+            planned.push((operand, plane, value, tv, passing));
         }
     }
-    for (operand, name, value, tv, passing) in planned {
+    for (operand, plane, value, tv, passing) in planned {
+        let name = plan.tile_name(operand.id, plane);
         let (loaded, fragment, widen) = fragments(tiles, mma, (operand, &name), value, tv)?;
         factors.push(Factor {
-            operand: operand.name.clone(),
-            gmem: tiles.gmem_of(&name)?,
-            smem: tiles.smem_of(&name)?,
+            operand: operand.id,
+            gmem: tiles.gmem_of(operand.id, plane)?,
+            smem: tiles.smem_of(operand.id, plane)?,
             passing,
             loaded,
             fragment,
@@ -231,13 +227,15 @@ fn declare_factors(
     Ok(factors)
 }
 
-/// What passes through registers on its way into shared memory, into the tile of that name.
-fn passing(tiles: &mut Tiles<'_>, operand: &Operand, name: &str) -> Result<Option<TileId>> {
-    if tiles.plan().step(&operand.name, Hop::G2r).is_none() {
+/// What passes through registers on its way into shared memory, of that plane where each has its
+/// own tile.
+fn passing(tiles: &mut Tiles<'_>, operand: &Operand, plane: Option<i64>) -> Result<Option<TileId>> {
+    let plan = tiles.plan();
+    if plan.step(operand.id, Hop::G2r).is_none() {
         return Ok(None);
     }
-    let name = format!("{name}_stage");
-    let loaded = tiles.loaded(&name, &operand.name, Hop::G2r, false)?;
+    let name = format!("{}_stage", plan.tile_name(operand.id, plane));
+    let loaded = tiles.loaded(&name, operand.id, Hop::G2r, false)?;
     Ok(Some(loaded.tile()))
 }
 

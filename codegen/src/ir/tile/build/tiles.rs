@@ -11,8 +11,8 @@ use crate::ir::tile::{
 };
 use crate::plan::copies::partition;
 use crate::plan::data::model::Plan;
-use crate::plan::data::moves::{Hop, Step};
-use crate::spec::keys::model::Operand;
+use crate::plan::data::moves::{Hop, SmemTile, Step};
+use crate::spec::keys::model::{Operand, OperandId};
 
 /// The tiles of a kernel under construction.
 pub(super) struct Tiles<'p> {
@@ -29,16 +29,16 @@ impl<'p> Tiles<'p> {
             tiles: Vec::new(),
             pipes: Vec::new(),
         };
-        for (number, operand) in plan.operands.iter().enumerate() {
+        for operand in &plan.operands {
             for plane in plan.planes_of(operand) {
-                let name = plan.tile_name(&operand.name, plane);
-                tiles.declare(&name, operand.dtype, operand, Place::Gmem(number, plane));
+                let name = plan.tile_name(operand.id, plane);
+                let place = Place::Gmem(operand.id, plane);
+                tiles.declare(&name, operand.dtype, operand, place);
             }
         }
         for (number, tile) in plan.smem.iter().enumerate() {
-            let operand = plan.operand(&tile.operand);
-            let operand = operand.ok_or_else(|| bug(plan, "a tile of no operand"))?;
-            let name = plan.tile_name(&operand.name, tile.plane);
+            let operand = plan.operand(tile.operand);
+            let name = plan.tile_name(operand.id, tile.plane);
             tiles.declare(&name, tile.dtype, operand, Place::Smem(number));
         }
         Ok(tiles)
@@ -102,45 +102,50 @@ impl<'p> Tiles<'p> {
         }
     }
 
-    fn find(&self, name: &str, is: impl Fn(&Place) -> bool) -> Result<TileId> {
-        let mut tiles = self.tiles.iter();
-        let at = tiles.position(|tile| tile.name == name && is(&tile.place));
+    fn find(&self, operand: OperandId, is: impl Fn(&Place) -> bool) -> Result<TileId> {
+        let at = self.tiles.iter().position(|tile| is(&tile.place));
+        let name = &self.plan.operand(operand).name;
         let missing = || bug(self.plan, &format!("no tile of {name} in memory"));
         at.map(TileId).ok_or_else(missing)
     }
 
-    /// The tile of that name in global memory: the operand's, or that of one of its planes.
-    pub fn gmem_of(&self, name: &str) -> Result<View> {
-        let tile = self.find(name, |place| matches!(place, Place::Gmem(..)))?;
+    /// An operand's tile in global memory, of that plane where each has its own.
+    pub fn gmem_of(&self, operand: OperandId, plane: Option<i64>) -> Result<View> {
+        let tile = self.find(operand, |place| *place == Place::Gmem(operand, plane))?;
         Ok(View::Gmem(tile))
     }
 
-    /// The tile of that name in shared memory.
-    pub fn smem_of(&self, name: &str) -> Result<TileId> {
-        self.find(name, |place| matches!(place, Place::Smem(_)))
+    /// The same in shared memory.
+    pub fn smem_of(&self, operand: OperandId, plane: Option<i64>) -> Result<TileId> {
+        let own = |tile: &SmemTile| tile.operand == operand && tile.plane == plane;
+        let all = &self.plan.smem;
+        self.find(operand, |place| match place {
+            Place::Smem(number) => all.get(*number).is_some_and(own),
+            Place::Gmem(..) | Place::Rmem(_) => false,
+        })
     }
 
-    /// A buffer of the tile of that name in shared memory, or a block of it.
-    pub fn smem(&self, name: &str, stage: Stage, block: Option<u32>) -> Result<View> {
-        Ok(View::Smem(self.smem_of(name)?, stage, block))
+    /// A buffer of an operand's tile in shared memory, or a block of it.
+    pub fn smem(&self, operand: OperandId, stage: Stage, block: Option<u32>) -> Result<View> {
+        Ok(View::Smem(self.smem_of(operand, None)?, stage, block))
     }
 
     /// Whether vectors of the operand's step are more than one element, which go by themselves at
     /// edges.
-    pub fn has_elements(&self, name: &str, hop: Hop) -> bool {
-        let step = self.plan.step(name, hop);
+    pub fn has_elements(&self, operand: OperandId, hop: Hop) -> bool {
+        let step = self.plan.step(operand, hop);
         step.is_some_and(|step| step.element_atom.is_some())
     }
 
-    /// The copy of the operand of that name.
-    pub fn step_of(&self, name: &str, hop: Hop, views: [View; 2], bounds: Bounds) -> Result<Op> {
-        self.part(name, hop, views, bounds, WHOLE)
+    /// The copy of an operand.
+    pub fn step_of(&self, of: OperandId, hop: Hop, views: [View; 2], bounds: Bounds) -> Result<Op> {
+        self.part(of, hop, views, bounds, WHOLE)
     }
 
     /// A share of it.
     pub fn part(
         &self,
-        name: &str,
+        of: OperandId,
         hop: Hop,
         [from, to]: [View; 2],
         bounds: Bounds,
@@ -149,16 +154,17 @@ impl<'p> Tiles<'p> {
         Ok(Op::Copy {
             from,
             to,
-            by: self.by(name, hop)?,
+            by: self.by(of, hop)?,
             bounds,
             share,
         })
     }
 
-    fn by(&self, name: &str, hop: Hop) -> Result<CopyId> {
-        let boxes =
-            (self.plan.box_copies()).position(|copy| copy.operand == name && copy.hop == hop);
-        let is = |step: &Step| step.operand == name && step.hop == hop;
+    fn by(&self, of: OperandId, hop: Hop) -> Result<CopyId> {
+        let mut boxes = self.plan.box_copies();
+        let boxes = boxes.position(|copy| copy.operand == of && copy.hop == hop);
+        let is = |step: &Step| step.operand == of && step.hop == hop;
+        let name = &self.plan.operand(of).name;
         let missing = || bug(self.plan, &format!("no copy {} of {name}", hop.name()));
         match boxes {
             Some(number) => Ok(CopyId::Boxes(number)),
@@ -170,12 +176,12 @@ impl<'p> Tiles<'p> {
     }
 
     /// What a load of the plan leaves of an operand in registers: whole vectors, or elements.
-    pub fn loaded(&mut self, name: &str, of: &str, hop: Hop, by_element: bool) -> Result<View> {
+    pub fn loaded(&mut self, name: &str, of: OperandId, hop: Hop, alone: bool) -> Result<View> {
         let plan = self.plan;
-        let missing = || bug(plan, &format!("no load {} of {of}", hop.name()));
-        let operand = plan.operand(of).ok_or_else(missing)?;
-        let step = plan.step(&operand.name, hop).ok_or_else(missing)?;
-        let atom = match by_element {
+        let operand = plan.operand(of);
+        let missing = || bug(plan, &format!("no load {} of {}", hop.name(), operand.name));
+        let step = plan.step(of, hop).ok_or_else(missing)?;
+        let atom = match alone {
             true => step.element_atom.as_ref(),
             false => Some(&step.atom),
         };

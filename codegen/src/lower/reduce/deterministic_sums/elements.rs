@@ -120,7 +120,7 @@ impl<'p> Lowering<'p> {
             *coords.get_mut(axis).ok_or_else(missing)? = widen(at.clone());
             offset = add(offset, mul(widen(at), stride));
         }
-        let base = self.builder.param(&operand.name).ok_or_else(missing)?;
+        let base = self.builder.pointer_to(operand.id).ok_or_else(missing)?;
         let address = Address {
             space: Space::Gmem,
             base: Base::Param(base),

@@ -27,6 +27,7 @@ use crate::plan::data::combining::{COUNTERS, Combining, InOrder, TERM_BYTES};
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::Step;
 use crate::spec::WORKSPACE;
+use crate::spec::keys::model::OperandId;
 
 use elements::Lanes;
 
@@ -174,7 +175,7 @@ impl<'p> Lowering<'p> {
         }
         let elements = self.elements(sums);
         let places = mul(mul(blocks, tiles.clone()), long(sums.ctas.terms()));
-        let (terms_at, counters_at) = self.regions(&combining.operand)?;
+        let (terms_at, counters_at) = self.regions(combining.operand)?;
         Ok(Summing {
             combining,
             sums,
@@ -191,7 +192,7 @@ impl<'p> Lowering<'p> {
     }
 
     /// The first byte of the terms of what is added to an output, and of its counters.
-    fn regions(&mut self, operand: &str) -> Result<(Expr, i64)> {
+    fn regions(&mut self, operand: OperandId) -> Result<(Expr, i64)> {
         let plan = self.plan;
         let mut terms = long(i64::from(plan.zero_bytes()));
         let partials = plan.work.spans().and_then(|_| plan.work.partial_bytes());
@@ -200,8 +201,8 @@ impl<'p> Lowering<'p> {
             terms = add(terms, mul(widen(ctas), long(bytes)));
         }
         let mut counters = i64::from(plan.work.flag_bytes());
-        for (name, sums) in plan.in_order() {
-            if name == operand {
+        for (output, sums) in plan.in_order() {
+            if output == operand {
                 return Ok((self.builder.hoist("terms", terms), counters));
             }
             let mut count = long(sums.ctas.terms() * self.elements(sums) * TERM_BYTES);
@@ -215,7 +216,8 @@ impl<'p> Lowering<'p> {
             terms = add(terms, count);
             counters += COUNTERS * TERM_BYTES;
         }
-        Err(bug(plan, format!("nothing is added to {operand} in order")))
+        let name = &plan.operand(operand).name;
+        Err(bug(plan, format!("nothing is added to {name} in order")))
     }
 
     /// The address of a term: of an element at a place.
@@ -269,7 +271,8 @@ impl<'p> Lowering<'p> {
 /// How values come together in order.
 fn in_order<'p>(plan: &Plan, combining: &'p Combining) -> Result<&'p InOrder> {
     let sums = combining.in_order.as_ref();
-    sums.ok_or_else(|| bug(plan, format!("{} has no order", combining.operand)))
+    let name = || &plan.operand(combining.operand).name;
+    sums.ok_or_else(|| bug(plan, format!("{} has no order", name())))
 }
 
 fn only_if(cond: Expr, then: Vec<Stmt>) -> Stmt {

@@ -37,10 +37,10 @@ impl fmt::Display for Plan {
             writeln!(f, "  gmem {}", self.given(operand))?;
         }
         for one in &self.copies {
-            let (name, grid) = (&one.operand.name, one.copy.work.grid());
+            let (given, grid) = (&one.operand, one.copy.work.grid());
             let when = ["first", "last"][usize::from(one.is_behind())];
             let way = ["to", "from"][usize::from(one.is_behind())];
-            let layout = self.operand(name).map(Operand::layout).unwrap_or_default();
+            let (name, layout) = (&given.name, self.operand(given.id).layout());
             writeln!(
                 f,
                 "  {when} {name} {way} workspace + {}: {layout}, grid {grid}",
@@ -67,12 +67,12 @@ impl fmt::Display for Plan {
             warp_roles::write(f, self, specialized)?;
         }
         if let Some(flow) = &self.flow {
-            writeln!(f, "{flow}")?;
+            values::write(f, self, flow)?;
         }
         for (facts, atom) in &self.sync {
             writeln!(f, "  sync {} {facts}", atom.id)?;
         }
-        for assumption in self.asks() {
+        for assumption in self.asked() {
             writeln!(f, "  assumes {assumption}")?;
         }
         Ok(())
@@ -80,7 +80,8 @@ impl fmt::Display for Plan {
 }
 
 fn write_steps(f: &mut fmt::Formatter<'_>, plan: &Plan) -> fmt::Result {
-    plan.steps.iter().try_for_each(|step| write_step(f, step))?;
+    let mut steps = plan.steps.iter();
+    steps.try_for_each(|step| write_step(f, plan, step))?;
     match plan.rows {
         Rows::Held => Ok(()),
         Rows::Computed => {
@@ -165,17 +166,17 @@ impl fmt::Display for Holds {
 }
 
 fn write_smem_tile(f: &mut fmt::Formatter<'_>, plan: &Plan, tile: &SmemTile) -> fmt::Result {
-    let name = plan.tile_name(&tile.operand, tile.plane);
+    let name = plan.tile_name(tile.operand, tile.plane);
     let (layout, at, bytes) = (&tile.layout, tile.offset_bytes, tile.size_bytes);
     let dtype = tile.dtype;
     writeln!(f, "      {name}: {dtype} {layout} at {at} ({bytes} bytes)")
 }
 
-fn write_step(f: &mut fmt::Formatter<'_>, step: &Step) -> fmt::Result {
+fn write_step(f: &mut fmt::Formatter<'_>, plan: &Plan, step: &Step) -> fmt::Result {
     writeln!(
         f,
         "  copy {}.{} {}",
-        step.operand,
+        plan.operand(step.operand).name,
         step.hop.name(),
         step.atom.id
     )?;

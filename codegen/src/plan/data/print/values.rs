@@ -2,69 +2,78 @@
 
 use std::fmt;
 
-use crate::plan::data::values::{Does, Every, Flow, Staged};
+use crate::plan::data::model::Plan;
+use crate::plan::data::values::{Does, Every, Flow, Node, Staged};
 
-impl fmt::Display for Flow {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let along = if self.along == 0 { "first" } else { "second" };
-        write!(f, "  vectors of {} along the {along} mode", self.vector)?;
-        let names: Vec<String> = self.nodes.iter().map(|node| node.name.clone()).collect();
-        for (at, node) in self.nodes.iter().enumerate() {
-            write!(f, "\n    {} {}: ", node.dtype, node.name)?;
-            match &node.does {
-                Does::Load(name) => {
-                    write!(f, "load {name}")?;
-                    match &node.staged {
-                        None => {}
-                        Some(Staged::Filled) => f.write_str(" through shared memory")?,
-                        Some(Staged::Boxes) => f.write_str(" of a slot of the ring")?,
-                        Some(Staged::Turned(_)) if node.summed => {
-                            f.write_str(" through registers and shared memory")?;
-                        }
-                        Some(Staged::Turned(_)) => f.write_str(", turned in shared memory")?,
-                    }
-                }
-                Does::Product([a, b], plane) => {
-                    write!(f, "sums of {} * {}", names[*a], names[*b])?;
-                    if *plane > 0 {
-                        write!(f, ", of plane {plane}")?;
-                    }
-                }
-                Does::Map(_, from) => {
-                    let from: Vec<&str> = from.iter().map(|at| names[*at].as_str()).collect();
-                    let calls = node.element[0].as_ref();
-                    let calls = calls.map_or(0, |element| element.code.calls.len());
-                    write!(f, "map of {} in {calls} calls", from.join(", "))?;
-                }
-                Does::Carried(_, from) => {
-                    let from: Vec<&str> = from.iter().map(|at| names[*at].as_str()).collect();
-                    write!(f, "carried from trip to trip, with {}", from.join(", "))?;
-                }
-                Does::Fold(from, number) => {
-                    write!(f, "fold of {}", names[*from])?;
-                    if let Some(fold) = self.folds.get(*number) {
-                        write!(f, ": {fold}")?;
-                    }
-                }
-            }
-            if node.every == Every::Trip {
-                f.write_str(", every trip")?;
-            }
-            match (&node.stored, self.combined_by(at)) {
-                (Some(name), None) => write!(f, ", stored to {name}")?,
-                (Some(name), Some((_, how))) => write!(f, ", combined with {name}: {how}")?,
-                (None, _) => {}
-            }
-            if let Some(table) = node.table {
-                write!(f, " where {} says", names[table])?;
-            }
+/// Writes a flow of that plan.
+pub(super) fn write(f: &mut fmt::Formatter<'_>, plan: &Plan, flow: &Flow) -> fmt::Result {
+    let along = if flow.along == 0 { "first" } else { "second" };
+    write!(f, "  vectors of {} along the {along} mode", flow.vector)?;
+    for (at, node) in flow.nodes.iter().enumerate() {
+        write!(f, "\n    {} {}: ", node.dtype, node.name)?;
+        write_made(f, plan, flow, node)?;
+        if node.every == Every::Trip {
+            f.write_str(", every trip")?;
         }
-        if let Some(passes) = &self.passes {
-            for (number, pass) in (1..).zip(&passes.passes) {
-                let made: Vec<&str> = pass.made.iter().map(|at| names[*at].as_str()).collect();
-                write!(f, "\n    pass {number}: {}", made.join(", "))?;
-            }
+        let stored = node.stored.map(|operand| &plan.operand(operand).name);
+        match (stored, flow.combined_by(at)) {
+            (Some(name), None) => write!(f, ", stored to {name}")?,
+            (Some(name), Some((_, how))) => write!(f, ", combined with {name}: {how}")?,
+            (None, _) => {}
         }
-        Ok(())
+        if let Some(table) = node.table {
+            write!(f, " where {} says", flow.nodes[table].name)?;
+        }
     }
+    if let Some(passes) = &flow.passes {
+        for (number, pass) in (1..).zip(&passes.passes) {
+            write!(f, "\n    pass {number}: {}", names(flow, &pass.made))?;
+        }
+    }
+    writeln!(f)
+}
+
+/// Writes what makes a node.
+fn write_made(f: &mut fmt::Formatter<'_>, plan: &Plan, flow: &Flow, node: &Node) -> fmt::Result {
+    let name = |at: usize| &flow.nodes[at].name;
+    match &node.does {
+        Does::Load(operand) => {
+            write!(f, "load {}", plan.operand(*operand).name)?;
+            f.write_str(match &node.staged {
+                None => "",
+                Some(Staged::Filled) => " through shared memory",
+                Some(Staged::Boxes) => " of a slot of the ring",
+                Some(Staged::Turned(_)) if node.summed => " through registers and shared memory",
+                Some(Staged::Turned(_)) => ", turned in shared memory",
+            })
+        }
+        Does::Product([a, b], plane) => {
+            write!(f, "sums of {} * {}", name(*a), name(*b))?;
+            match *plane > 0 {
+                true => write!(f, ", of plane {plane}"),
+                false => Ok(()),
+            }
+        }
+        Does::Map(_, from) => {
+            let calls = node.element[0].as_ref();
+            let calls = calls.map_or(0, |element| element.code.calls.len());
+            write!(f, "map of {} in {calls} calls", names(flow, from))
+        }
+        Does::Carried(_, from) => {
+            write!(f, "carried from trip to trip, with {}", names(flow, from))
+        }
+        Does::Fold(from, number) => {
+            write!(f, "fold of {}", name(*from))?;
+            match flow.folds.get(*number) {
+                Some(fold) => write!(f, ": {fold}"),
+                None => Ok(()),
+            }
+        }
+    }
+}
+
+/// Names of nodes, one after another.
+fn names(flow: &Flow, nodes: &[usize]) -> String {
+    let names = nodes.iter().map(|at| flow.nodes[*at].name.as_str());
+    Vec::from_iter(names).join(", ")
 }

@@ -25,7 +25,7 @@ pub(super) fn write(f: &mut fmt::Formatter<'_>, plan: &Plan, roles: &Roles) -> f
         for (number, copy) in pipe.loads.iter().enumerate() {
             write_boxes(f, plan, copy)?;
             if let Some(descriptor) = descriptors.get(number) {
-                write_descriptor(f, copy, descriptor)?;
+                write_descriptor(f, plan, copy, descriptor)?;
             }
         }
     }
@@ -122,7 +122,7 @@ fn write_pipe(f: &mut fmt::Formatter<'_>, number: usize, pipe: &LoadPipe) -> fmt
 }
 
 fn write_boxes(f: &mut fmt::Formatter<'_>, plan: &Plan, copy: &BoxCopy) -> fmt::Result {
-    let (operand, hop) = (&copy.operand, copy.hop.name());
+    let (operand, hop) = (&plan.operand(copy.operand).name, copy.hop.name());
     writeln!(f, "  boxes {operand}.{hop} {}", copy.atom.id)?;
     let [rows, columns] = copy.box_extents;
     let count = copy.places.len();
@@ -183,6 +183,7 @@ const PLACES_PER_LINE: usize = 6;
 
 fn write_descriptor(
     f: &mut fmt::Formatter<'_>,
+    plan: &Plan,
     copy: &BoxCopy,
     descriptor: &Descriptor,
 ) -> fmt::Result {
@@ -194,7 +195,9 @@ fn write_descriptor(
     writeln!(
         f,
         "    descriptor of {}: {major}-major, LBO {}, SBO {}, {swizzle}",
-        copy.operand, descriptor.leading_bytes, descriptor.stride_bytes
+        plan.operand(copy.operand).name,
+        descriptor.leading_bytes,
+        descriptor.stride_bytes
     )?;
     let rows = match descriptor.row_step_bytes {
         0 => String::new(),

@@ -69,7 +69,7 @@ pub(super) fn fill(
         false => None,
     };
     Ok(Some(Step {
-        operand: operand.name.clone(),
+        operand: operand.id,
         hop,
         atom,
         element_atom,
@@ -104,7 +104,7 @@ pub(super) fn load(
         return Ok(None);
     }
     Ok(Some(Step {
-        operand: operand.name.clone(),
+        operand: operand.id,
         hop: Hop::S2r,
         element_atom: match moved > 1 {
             true => chooser.copy(&what, &Auto::Auto, wanted(operand.dtype.bytes())),

@@ -43,9 +43,10 @@ pub(super) fn epilogue_loads(
             loads.extend(load(spec, chooser, plan, operand)?);
         }
     }
-    let Some(BoxCopy { operand: name, .. }) = loads.first() else {
+    let Some(first) = loads.first() else {
         return Ok(None);
     };
+    let name = &plan.operand(first.operand).name;
     if plan.work.cuts_tiles() {
         let (key, way_out) = match plan.work.parts() {
             Some(_) => (message!("a {} along k", paths::CLUSTER), "1 CTA along k"),
@@ -101,7 +102,7 @@ fn load(
     let size_bytes = placed_bytes(layout.inner.cosize()?, operand.dtype);
     let slot = Holds::Slots(AHEAD);
     let smem = SmemTile {
-        operand: name.to_string(),
+        operand: operand.id,
         plane: None,
         dtype: operand.dtype,
         layout,
@@ -126,7 +127,7 @@ fn load(
         })
     });
     Ok(Some(BoxCopy {
-        operand: name.to_string(),
+        operand: operand.id,
         hop: Hop::G2s,
         atom,
         dtype: operand.dtype,
@@ -190,7 +191,7 @@ pub(super) fn into_registers(
         return Ok(None);
     };
     let step = Step {
-        operand: name.to_string(),
+        operand: operand.id,
         hop: Hop::S2r,
         atom: atom.clone(),
         element_atom: None,

@@ -100,7 +100,7 @@ pub(super) fn input(
     let size_bytes = placed_bytes(layout.inner.cosize()?, operand.dtype);
     let slot = Holds::Slots(TRIPS);
     plan.smem.push(SmemTile {
-        operand: name.to_string(),
+        operand: operand.id,
         plane: None,
         dtype: operand.dtype,
         layout,
@@ -109,7 +109,7 @@ pub(super) fn input(
         size_bytes,
     });
     let load = BoxCopy {
-        operand: name.to_string(),
+        operand: operand.id,
         hop: Hop::G2s,
         atom,
         dtype: operand.dtype,

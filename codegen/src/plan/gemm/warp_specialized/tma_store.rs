@@ -280,7 +280,7 @@ fn stage(
     let swizzle = swizzle_of(swizzle_bytes, bytes)?;
     let layout = ComposedLayout::new(swizzle, Layout::new(shape, stride)?);
     let step = Step {
-        operand: d.name.clone(),
+        operand: d.id,
         hop: Hop::R2s,
         atom: atoms.into.clone(),
         element_atom: None,
@@ -300,7 +300,7 @@ fn stage(
         chooser.violate("atom-kind", message);
     }
     plan.smem.push(SmemTile {
-        operand: d.name.clone(),
+        operand: d.id,
         plane: None,
         dtype: d.dtype,
         layout,
@@ -336,7 +336,7 @@ fn boxes(d: &Operand, atom: Arc<Atom>, buffers: &Buffers) -> BoxCopy {
         })
     });
     BoxCopy {
-        operand: d.name.clone(),
+        operand: d.id,
         hop: Hop::S2g,
         atom,
         dtype: d.dtype,

@@ -99,7 +99,7 @@ fn load(
     };
     let slot = Holds::Slots(TRIPS);
     let smem = SmemTile {
-        operand: name.to_string(),
+        operand: operand.id,
         plane: None,
         dtype: operand.dtype,
         layout: ComposedLayout::new(
@@ -129,7 +129,7 @@ fn load(
         offset_bytes: number * boxed * bytes,
     });
     Ok(Some(BoxCopy {
-        operand: name.to_string(),
+        operand: operand.id,
         hop: Hop::G2s,
         atom,
         dtype: operand.dtype,

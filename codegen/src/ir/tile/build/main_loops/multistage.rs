@@ -92,7 +92,7 @@ fn load_tile(
     let mut ops = Vec::new();
     for factor in &product.factors {
         let views = [factor.gmem, factor.slot(stage, None)];
-        ops.push(tiles.part(&factor.operand, Hop::G2s, views, Bounds::Checked, share)?);
+        ops.push(tiles.part(factor.operand, Hop::G2s, views, Bounds::Checked, share)?);
     }
     if share.0 + 1 == share.1 {
         let next = Sync::Skip(ring, End::Fill, Trips::One);
@@ -110,7 +110,7 @@ fn load_fragments(
     let load = |factor: &Factor| {
         let slot = factor.slot(Stage::At(End::Empty), Some(block));
         let views = [slot, View::Rmem(factor.loaded, buffer)];
-        tiles.step_of(&factor.operand, Hop::S2r, views, Bounds::Inside)
+        tiles.step_of(factor.operand, Hop::S2r, views, Bounds::Inside)
     };
     product.factors.iter().map(load).collect()
 }

@@ -17,19 +17,19 @@ pub(in crate::ir::tile::build) fn work_tile(
     let mut trip = Vec::new();
     for factor in &product.factors {
         let views = [factor.gmem, factor.passing(tiles)?];
-        trip.push(tiles.step_of(&factor.operand, Hop::G2r, views, Bounds::Checked)?);
+        trip.push(tiles.step_of(factor.operand, Hop::G2r, views, Bounds::Checked)?);
     }
     trip.push(sync(Sync::Meet));
     for factor in &product.factors {
         let views = [factor.passing(tiles)?, factor.slot(stage, None)];
-        trip.push(tiles.step_of(&factor.operand, Hop::R2s, views, Bounds::Inside)?);
+        trip.push(tiles.step_of(factor.operand, Hop::R2s, views, Bounds::Inside)?);
     }
     trip.extend([sync(Sync::Meet), Op::NextTile]);
     for block in 0..plan.k_blocks() {
         for factor in &product.factors {
             let slot = factor.slot(stage, Some(block));
             let views = [slot, View::Rmem(factor.loaded, 0)];
-            trip.push(tiles.step_of(&factor.operand, Hop::S2r, views, Bounds::Inside)?);
+            trip.push(tiles.step_of(factor.operand, Hop::S2r, views, Bounds::Inside)?);
         }
         trip.extend(product.widen(0));
         trip.extend(product.multiply(0, WHOLE));

@@ -74,8 +74,9 @@ impl Pipes {
         let staging = match &roles.store {
             None => None,
             Some(store) => {
-                let (staged, buffers) = (tiles.smem_of(&store.operand)?, roles.staging_buffers);
-                let pipe = own_pipe("staging", buffers as u32, vec![staged], Engine::Stores);
+                let staged = vec![tiles.smem_of(store.operand, None)?];
+                let buffers = roles.staging_buffers as u32;
+                let pipe = own_pipe("staging", buffers, staged, Engine::Stores);
                 Some(tiles.pipe(pipe))
             }
         };
@@ -119,7 +120,7 @@ fn filled(tiles: &mut Tiles<'_>, pipe: &LoadPipe) -> Result<(Every, PipeId)> {
         Every::WorkTile => ("ahead", Across::Cta),
     };
     let loads = pipe.loads.iter();
-    let held = loads.map(|load| tiles.smem_of(&load.operand));
+    let held = loads.map(|load| tiles.smem_of(load.operand, None));
     let held = held.collect::<Result<_>>()?;
     let id = tiles.pipe(Pipe {
         name,
@@ -141,14 +142,15 @@ fn produce(tiles: &Tiles<'_>, pipes: &Pipes, roles: &Roles) -> Result<Vec<Op>> {
         ops.push(Op::Sync(Sync::Skip(pipe, End::Fill, Trips::One)));
         ops
     };
-    let load = |name: &str| {
-        let slot = tiles.smem(name, Stage::At(End::Fill), None)?;
-        let views = [tiles.gmem_of(name)?, slot];
-        tiles.step_of(name, Hop::G2s, views, Bounds::Checked)
+    let load = |copy: &BoxCopy| {
+        let operand = copy.operand;
+        let slot = tiles.smem(operand, Stage::At(End::Fill), None)?;
+        let views = [tiles.gmem_of(operand, None)?, slot];
+        tiles.step_of(operand, Hop::G2s, views, Bounds::Checked)
     };
     let (mut tile, mut ends) = (Vec::new(), Vec::new());
     for (pipe, (every, id)) in roles.pipes.iter().zip(&pipes.loads) {
-        let loads = pipe.loads.iter().map(|copy| load(&copy.operand));
+        let loads = pipe.loads.iter().map(load);
         let slot = filled(*id, loads.collect::<Result<_>>()?);
         match every {
             Every::Trip => tile.push(Op::ForEachKTile(slot)),
@@ -235,8 +237,8 @@ fn trip(
     (ring, products, in_flight): (PipeId, PipeId, u32),
     own: Option<&OfTrips>,
 ) -> Result<Vec<Op>> {
-    let factor = |name: &str| tiles.smem(name, Stage::At(End::Empty), None);
-    let [a, b] = product.names().map(factor);
+    let factor = |(_, operand)| tiles.smem(operand, Stage::At(End::Empty), None);
+    let [a, b] = product.of.map(factor);
     let (a, b) = (a?, b?);
     let multiply = |start, share| {
         let mma = Op::Mma {
@@ -284,17 +286,17 @@ fn store(
 ) -> Result<Vec<Op>> {
     let count = boxes.places.len() as u32;
     let send = |number: u32, held: View| -> Result<[Op; 4]> {
-        let name = &boxes.operand;
-        let staged = tiles.smem(name, Stage::Turn, Some(number))?;
-        let into = tiles.step_of(name, Hop::R2s, [held, staged], Bounds::Inside)?;
-        let views = [staged, tiles.gmem_of(name)?];
-        let out_of = tiles.step_of(name, Hop::S2g, views, Bounds::Checked)?;
+        let operand = boxes.operand;
+        let staged = tiles.smem(operand, Stage::Turn, Some(number))?;
+        let into = tiles.step_of(operand, Hop::R2s, [held, staged], Bounds::Inside)?;
+        let views = [staged, tiles.gmem_of(operand, None)?];
+        let out_of = tiles.step_of(operand, Hop::S2g, views, Bounds::Checked)?;
         let filled = Op::Sync(Sync::Commit(staging));
         Ok([Op::Sync(Sync::Acquire(staging)), into, filled, out_of])
     };
     let first = boxes.places.first().map_or(0, |place| place.coord[0]);
     let of_a_row = boxes.places.iter().filter(|place| place.coord[0] == first);
-    let counts = (boxes.operand.as_str(), count, of_a_row.count() as u32);
+    let counts = (boxes.operand, count, of_a_row.count() as u32);
     let computed = epilogue::of_boxes(tiles, &product.flow, counts)?;
     let mut ops = computed.before;
     for (number, part) in (0..).zip(computed.parts) {

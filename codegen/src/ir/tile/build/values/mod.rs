@@ -22,6 +22,7 @@ use crate::plan::copies::thread_digits::Part;
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::{Hop, Step};
 use crate::plan::data::values::{Does, Flow, Node, Staged};
+use crate::spec::keys::model::OperandId;
 
 /// A flow whose nodes have registers.
 pub(super) struct FlowTiles<'p> {
@@ -142,10 +143,10 @@ impl<'p> FlowTiles<'p> {
         }
     }
 
-    /// The node that is stored to the operand of that name.
-    pub fn stored_to(&self, name: &str) -> Option<usize> {
+    /// The node that is stored to that operand.
+    pub fn stored_to(&self, operand: OperandId) -> Option<usize> {
         let mut nodes = self.flow.nodes.iter();
-        nodes.position(|node| node.stored.as_deref() == Some(name))
+        nodes.position(|node| node.stored == Some(operand))
     }
 
     /// The registers of what a fold has so far, which goes from chunk to chunk.
@@ -168,11 +169,9 @@ impl<'p> FlowTiles<'p> {
         how: (Edge, Bounds, Slice),
     ) -> Result<Vec<Op>> {
         let nodes = self.flow.nodes.iter().enumerate();
-        let loads = nodes.filter_map(|(at, node)| match &node.does {
-            Does::Load(name) if takes(at, node) => Some(self.copy(tiles, (at, name), how)),
-            _ => None,
-        });
-        loads.collect()
+        let is_load = |node: &Node| matches!(node.does, Does::Load(_));
+        let loads = nodes.filter(|(at, node)| is_load(node) && takes(*at, node));
+        loads.map(|(at, _)| self.copy(tiles, at, how)).collect()
     }
 
     /// What computes a share of the nodes that `takes` says, in order, and stores what is stored of
@@ -182,14 +181,14 @@ impl<'p> FlowTiles<'p> {
         tiles: &Tiles<'_>,
         takes: impl Fn(usize, &Node) -> bool,
         (way, bounds, share): (Edge, Bounds, Slice),
-        but: Option<&str>,
+        but: Option<OperandId>,
     ) -> Result<Vec<Op>> {
         let mut ops = Vec::new();
         let nodes = self.flow.nodes.iter().enumerate();
         for (at, node) in nodes.filter(|(at, node)| takes(*at, node)) {
             match &node.does {
-                Does::Load(name) if node.late => {
-                    ops.push(self.copy(tiles, (at, name), (way, bounds, share))?);
+                Does::Load(_) if node.late => {
+                    ops.push(self.copy(tiles, at, (way, bounds, share))?);
                 }
                 Does::Load(_) | Does::Product(..) | Does::Carried(..) => {}
                 Does::Map(_, from) => ops.push(self.map(at, from, way, share)?),
@@ -197,12 +196,8 @@ impl<'p> FlowTiles<'p> {
                     ops.push(self.fold((at, *from, *number), (way, bounds, WHOLE)));
                 }
             }
-            if let Some(name) = node
-                .stored
-                .as_ref()
-                .filter(|name| Some(name.as_str()) != but)
-            {
-                ops.push(self.copy(tiles, (at, name), (way, bounds, share))?);
+            if node.stored.is_some() && node.stored != but {
+                ops.push(self.copy(tiles, at, (way, bounds, share))?);
             }
         }
         Ok(ops)
@@ -252,50 +247,46 @@ impl<'p> FlowTiles<'p> {
         })
     }
 
-    /// Moves a share of a node from the operand of that name, or there, or combines it with what is
-    /// there.
+    /// Moves a share of a node from its operand, or there, or combines it with what is there.
     pub fn copy(
         &self,
         tiles: &Tiles<'_>,
-        (at, name): (usize, &str),
+        at: usize,
         (way, bounds, share): (Edge, Bounds, Slice),
     ) -> Result<Op> {
-        if let Some(load) = self.load_of_slot(tiles, (at, name), (way, share))? {
-            return Ok(load);
+        let node = &self.flow.nodes[at];
+        if let Does::Load(operand) = node.does {
+            if let Some(load) = self.load_of_slot(tiles, (at, operand), (way, share))? {
+                return Ok(load);
+            }
+            if node.staged.is_some() {
+                let buffer = tiles.smem(operand, Stage::Fixed(0), None)?;
+                let views = [buffer, self.view(at, way)];
+                return tiles.step_of(operand, Hop::S2r, views, bounds);
+            }
         }
-        let loads = matches!(self.flow.nodes[at].does, Does::Load(_));
-        if loads && self.flow.nodes[at].staged.is_some() {
-            let buffer = tiles.smem(name, Stage::Fixed(0), None)?;
-            let views = [buffer, self.view(at, way)];
-            return tiles.step_of(name, Hop::S2r, views, bounds);
-        }
-        let found = moved(self.plan, &self.flow.nodes[at]);
-        let (number, _) = found.ok_or_else(|| bug(self.plan, "a node that nothing moves"))?;
-        self.copy_by(tiles, (at, name), (way, bounds, share), number)
+        let found = moved(self.plan, node);
+        let found = found.ok_or_else(|| bug(self.plan, "a node that nothing moves"))?;
+        self.copy_by(tiles, at, (way, bounds, share), found)
     }
 
     /// Loads a share of a node from shared memory, where boxes bring its operand there.
     fn load_of_slot(
         &self,
         tiles: &Tiles<'_>,
-        (at, name): (usize, &str),
+        (at, operand): (usize, OperandId),
         (way, share): (Edge, Slice),
     ) -> Result<Option<Op>> {
-        let is = |step: &Step| step.operand == name && step.hop == Hop::S2r;
-        let Some(number) = self.plan.steps.iter().position(is) else {
-            return Ok(None);
-        };
-        let node = &self.flow.nodes[at];
-        let loads = matches!(node.does, Does::Load(_));
-        let of_slot = match &node.staged {
+        let of_slot = match &self.flow.nodes[at].staged {
             None => way == Edge::Vectors,
             Some(staged) => *staged == Staged::Boxes,
         };
-        if !loads || !of_slot {
+        let found = step_of(self.plan, (operand, Hop::S2r));
+        let Some((number, _)) = found.filter(|_| of_slot) else {
             return Ok(None);
-        }
+        };
         Ok(Some(Op::Copy {
-            from: tiles.smem(name, Stage::At(End::Empty), None)?,
+            from: tiles.smem(operand, Stage::At(End::Empty), None)?,
             to: self.view(at, way),
             by: CopyId::Tiled(number),
             bounds: Bounds::Inside,
@@ -303,29 +294,30 @@ impl<'p> FlowTiles<'p> {
         }))
     }
 
-    /// Loads a share of a node from the operand of that name for the last time.
+    /// Loads a share of a node from its operand for the last time.
     pub fn load_last(
         &self,
         tiles: &Tiles<'_>,
-        (at, name): (usize, &str),
+        at: usize,
         how: (Edge, Bounds, Slice),
     ) -> Result<Op> {
-        let is_last = |step: &Step| step.operand == name && step.hop == Hop::G2rLast;
-        match self.plan.steps.iter().position(is_last) {
-            Some(number) => self.copy_by(tiles, (at, name), how, number),
-            None => self.copy(tiles, (at, name), how),
+        let moved = self.flow.nodes[at].moved();
+        let last = moved.and_then(|(operand, _)| step_of(self.plan, (operand, Hop::G2rLast)));
+        match last {
+            Some(last) => self.copy_by(tiles, at, how, last),
+            None => self.copy(tiles, at, how),
         }
     }
 
     fn copy_by(
         &self,
         tiles: &Tiles<'_>,
-        (at, name): (usize, &str),
+        at: usize,
         (way, bounds, share): (Edge, Bounds, Slice),
-        number: usize,
+        (number, step): (usize, &Step),
     ) -> Result<Op> {
         let node = &self.flow.nodes[at];
-        let (gmem, view) = (tiles.gmem_of(name)?, self.view(at, way));
+        let (gmem, view) = (tiles.gmem_of(step.operand, None)?, self.view(at, way));
         if let Some(how) = node.combined {
             let by = CopyId::Tiled(number);
             return self.combine((gmem, at, how), (way, bounds, share), by);
@@ -406,7 +398,11 @@ fn register(
 
 /// The step that moves a node between memory and registers.
 pub(super) fn moved<'p>(plan: &'p Plan, node: &Node) -> Option<(usize, &'p Step)> {
-    let (name, hop) = node.moved()?;
+    step_of(plan, node.moved()?)
+}
+
+/// The step of that operand and hop, with its number.
+fn step_of(plan: &Plan, (operand, hop): (OperandId, Hop)) -> Option<(usize, &Step)> {
     let mut steps = plan.steps.iter().enumerate();
-    steps.find(|(_, step)| step.operand == name && step.hop == hop)
+    steps.find(|(_, step)| step.operand == operand && step.hop == hop)
 }

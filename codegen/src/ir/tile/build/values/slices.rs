@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::ir::tile::build::tiles::Tiles;
 use crate::ir::tile::{Bounds, Op, Slice, WHOLE};
 use crate::plan::data::values::{Does, Every, Node};
+use crate::spec::keys::model::OperandId;
 
 /// Which nodes are made.
 pub(in crate::ir::tile::build) type Made = Vec<bool>;
@@ -25,7 +26,7 @@ impl FlowTiles<'_> {
         &self,
         tiles: &Tiles<'_>,
         (way, bounds, count): (Edge, Bounds, u32),
-        but: Option<&str>,
+        but: Option<OperandId>,
     ) -> Result<(Vec<Op>, Made)> {
         let mut made = self.made_by_trips();
         let mut ops = Vec::new();
@@ -71,7 +72,7 @@ impl FlowTiles<'_> {
         &self,
         tiles: &Tiles<'_>,
         takes: &dyn Fn(usize, &Node) -> bool,
-        ((way, bounds, count), but): ((Edge, Bounds, u32), Option<&str>),
+        ((way, bounds, count), but): ((Edge, Bounds, u32), Option<OperandId>),
         then: &dyn Fn(Slice) -> Vec<Op>,
     ) -> Result<Vec<Op>> {
         let load = |share| self.loads(tiles, takes, (way, bounds, Slice(share, count)));

@@ -16,8 +16,7 @@ impl FlowTiles<'_> {
     pub fn add_up(&self, tiles: &Tiles<'_>, takes: impl Fn(usize) -> bool) -> Result<Option<Op>> {
         let mut sums = Vec::new();
         for (at, node) in self.flow.nodes.iter().enumerate() {
-            let (Some((number, combining)), Some(name)) = (self.flow.combined_by(at), &node.stored)
-            else {
+            let Some((number, combining)) = self.flow.combined_by(at) else {
                 continue;
             };
             let Some(in_order) = combining.in_order.as_ref().filter(|_| takes(at)) else {
@@ -26,7 +25,7 @@ impl FlowTiles<'_> {
             let step = moved(self.plan, node).map(|(number, _)| number);
             let held = View::Rmem(self.folded_by(number)?, 0);
             sums.push(AddUp {
-                to: tiles.gmem_of(name)?,
+                to: tiles.gmem_of(combining.operand, None)?,
                 held: in_order.passed.map(|_| held),
                 by: CopyId::Tiled(step.ok_or_else(|| bug(self.plan, "a node not moved"))?),
                 how: CombineId(number),

@@ -115,7 +115,7 @@ impl FlowTiles<'_> {
     ) -> Result<Op> {
         let found = moved(self.plan, &self.flow.nodes[node]);
         let (number, step) = found.ok_or_else(|| bug(self.plan, "a node that nothing moves"))?;
-        let here = tiles.gmem_of(&step.operand)?;
+        let here = tiles.gmem_of(step.operand, None)?;
         Ok(Op::Copy {
             from: match is_next {
                 true => View::Next(here.tile()),

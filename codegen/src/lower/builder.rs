@@ -40,6 +40,7 @@ pub(super) struct Scope {
     prologue: Vec<Stmt>,
     prologue_op: Option<u32>,
     hoisted: HashMap<Expr, VarId>,
+    tid: Expr,
 }
 
 impl Builder {
@@ -88,13 +89,25 @@ impl Builder {
             prologue: std::mem::take(&mut self.prologue),
             prologue_op: self.prologue_op.take(),
             hoisted: self.hoisted.clone(),
+            tid: self.tid.clone(),
         }
+    }
+
+    /// Starts such a part inside of a loop, whose threads nothing before it knows: what depends on
+    /// them is not moved before the loop, where it would hold registers through it.
+    pub(super) fn begin_scope_apart(&mut self) -> Scope {
+        let scope = self.begin_scope();
+        let id = self.var("tid", IntType::I32, false);
+        self.compute(Stmt::Pin(id, self.tid.clone()));
+        self.tid = Expr::Var(id);
+        scope
     }
 
     /// Ends the part and hands out the statements it starts with.
     pub(super) fn end_scope(&mut self, scope: Scope) -> Vec<Stmt> {
         self.hoisted = scope.hoisted;
         self.prologue_op = scope.prologue_op;
+        self.tid = scope.tid;
         std::mem::replace(&mut self.prologue, scope.prologue)
     }
 

@@ -176,6 +176,15 @@ impl<'p> GmemTile<'p> {
         Some(out)
     }
 
+    /// Pins the start of a tile again, if it is pinned: addresses from here on have nothing in
+    /// common with those before.
+    pub(in crate::lower) fn pin_again(&mut self, builder: &mut Builder) -> Option<Stmt> {
+        let start = self.moving.take()?;
+        let var = builder.var("plane", IntType::I64, false);
+        self.moving = Some(Expr::Var(var));
+        Some(Stmt::Pin(var, start))
+    }
+
     /// Whether an entry of a table is a coordinate of the operand.
     pub(in crate::lower) fn takes(&self, builder: &Builder, entry: &Expr) -> Option<Expr> {
         let axis = self.operand.axis(self.operand.looked_into()?);

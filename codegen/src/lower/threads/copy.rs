@@ -19,7 +19,7 @@ use crate::lower::threads::gathered::Table;
 use crate::lower::{Lowering, bug, call};
 use crate::plan::copies::partition::{self, Partition};
 use crate::plan::copies::thread_digits::Part;
-use crate::plan::data::moves::{BoxPlace, Hop, SmemTile, Step};
+use crate::plan::data::moves::{BoxPlace, Hop, Rows, SmemTile, Step};
 use crate::plan::data::warp_roles::Roles;
 use crate::plan::work_tiles::SUMMED;
 
@@ -63,6 +63,10 @@ pub(in crate::lower) struct Run<'p> {
     /// The table that says where elements lie in global memory.
     table: Option<Table>,
 }
+
+/// Instances of a copy behind a loop whose addresses have a pinned start of their own: those of
+/// more have parts in common, which ptxas would hold all at once.
+const APART: usize = 16;
 
 impl<'p> Lowering<'p> {
     /// What is computed is stored by predicates of its own, so that those of loads are not kept for
@@ -136,12 +140,17 @@ impl<'p> Lowering<'p> {
                 out.extend(tile.pin(&mut self.builder, plan.rows).into_iter().flatten());
             }
         }
+        let apart = plan.roles.is_some() && plan.rows == Rows::Computed;
         let instances = run.parts.instances();
         let ends = [share.0, share.0 + 1].map(|end| instances * end as usize / share.1 as usize);
         for instance in ends[0]..ends[1] {
             let element = run.parts.dst.values[instance * run.parts.dst_values];
             if block.is_some_and(|block| self.block_of(hop, element) != block) {
                 continue;
+            }
+            let last = (instance - ends[0]) % APART == APART - 1;
+            if let (true, Side::Gmem(tile)) = (apart && last, &mut run.dst) {
+                out.extend(tile.pin_again(&mut self.builder));
             }
             self.instance(&mut run, instance, &mut out)?;
         }

@@ -17,7 +17,8 @@ use crate::error::Result;
 use crate::ir::thread::expr::{add, and, div, eq, int, le, lt, mul, or, rem, select, sub, xor};
 use crate::ir::thread::program::{Arg, Expr, IntType, Special, Stmt, VarId};
 use crate::ir::tile::{Every, Full, Op, PipeId, Trips};
-use crate::lower::{Lowering, bug};
+use crate::lower::{Lowering, bug, builder};
+use crate::plan::data::moves::Rows;
 use crate::plan::data::teams::{Members, Team, WARPS};
 use crate::plan::data::warp_roles::Roles;
 
@@ -247,14 +248,28 @@ impl Lowering<'_> {
         }
         Ok(vec![Stmt::If {
             cond,
-            then: self.branch(boxes)?,
-            otherwise: self.branch(elements)?,
+            then: self.behind_the_loop(boxes)?,
+            otherwise: self.behind_the_loop(elements)?,
         }])
     }
 
     /// Operations with values of their own, which hold no registers before them.
     pub(super) fn branch(&mut self, ops: &[Op]) -> Result<Vec<Stmt>> {
         let scope = self.builder.begin_scope();
+        self.within(scope, ops)
+    }
+
+    /// Such operations, whose addresses are computed behind the loop along k where the plan says
+    /// so.
+    fn behind_the_loop(&mut self, ops: &[Op]) -> Result<Vec<Stmt>> {
+        let scope = match self.plan.rows {
+            Rows::Held => self.builder.begin_scope(),
+            Rows::Computed => self.builder.begin_scope_apart(),
+        };
+        self.within(scope, ops)
+    }
+
+    fn within(&mut self, scope: builder::Scope, ops: &[Op]) -> Result<Vec<Stmt>> {
         let statements = self.ops(ops)?;
         let mut body = self.builder.end_scope(scope);
         body.extend(statements);

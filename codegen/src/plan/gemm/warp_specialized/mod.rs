@@ -17,7 +17,7 @@ use crate::plan::data::arena::Holds;
 use crate::plan::data::choices::{Choice, LeftOut};
 use crate::plan::data::matrix_descriptor::Descriptor;
 use crate::plan::data::model::{MmaPlan, Plan};
-use crate::plan::data::moves::BoxCopy;
+use crate::plan::data::moves::{BoxCopy, Rows};
 use crate::plan::data::teams::{WARPS, specialized};
 use crate::plan::data::values::Every;
 use crate::plan::data::warp_roles::{BARRIER_BYTES, LoadPipe, Ring, Roles};
@@ -29,7 +29,7 @@ use crate::plan::instructions::choose::Chooser;
 use crate::plan::limits::registers_and_smem::check_cta_threads;
 use crate::plan::smem::arena;
 use crate::plan::work_tiles::parts::PartRule;
-use crate::plan::work_tiles::{Cluster, Source, Work};
+use crate::plan::work_tiles::{COLUMNS, Cluster, Source, Work};
 use crate::spec::keys::model::{
     Auto, Axis, CopyPath, KernelSchedule, Operand, Point, Raster, SchedulerKind, Spec, Stride,
 };
@@ -49,6 +49,9 @@ const MMA_ROWS: i64 = 64;
 const TRIPS: usize = 0;
 /// Number of the pipe of what an epilogue reads.
 const AHEAD: usize = 1;
+/// Accumulators of a thread beside which the addresses of columns of results are held through the
+/// loop where these are far apart: with 152 of them ptxas 13.0 spills a thousand bytes.
+const MOST_BESIDE_ADDRESSES: i64 = 128;
 
 /// Plans the point this way. What a violation leaves open is not decided.
 pub(super) fn plan(
@@ -81,6 +84,9 @@ pub(super) fn plan(
     let part = spec.problem.compute.part().map_or(0, |_| atom_n / 2);
     let accumulators = m / (MMA_ROWS * along_m) * planes * atom_n / 2 + part;
     plan.work = work(spec, &plan.work);
+    if accumulators > MOST_BESIDE_ADDRESSES && d.contiguous_axis() != Some(COLUMNS) {
+        plan.rows = Rows::Computed;
+    }
     let held = [accumulators, planes * atom_n];
     let registers = registers(spec, chooser, &plan.work, consumers, held);
     let (mut loads, descriptors) = inputs(spec, chooser, plan, [a, b], &mma)?;

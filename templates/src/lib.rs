@@ -75,6 +75,7 @@ pub const TEMPLATES: &[(&str, &str)] = templates![
     "sync/mbarrier_wait.tera",
     "sync/partial_add.tera",
     "sync/partial_add_cluster.tera",
+    "sync/partial_add_two.tera",
     "sync/partial_keep.tera",
     "sync/partial_store.tera",
     "sync/partial_sum_cluster.tera",

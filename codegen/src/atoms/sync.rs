@@ -127,6 +127,8 @@ pub enum Act {
     StorePartial,
     /// Adds accumulators that another CTA stored.
     AddPartial,
+    /// Adds those that one CTA stored, then those of another.
+    AddTwoPartials,
     /// Adds up a share of the accumulators that the CTAs of a cluster stored.
     SumPartials,
     /// Loads accumulators that were added up.
@@ -206,6 +208,7 @@ impl fmt::Display for Act {
             Act::ClearFlag => "takes a flag in global memory down",
             Act::StorePartial => "stores partial sums",
             Act::AddPartial => "adds partial sums",
+            Act::AddTwoPartials => "adds partial sums of two CTAs",
             Act::SumPartials => "adds up a share of partial sums",
             Act::TakePartial => "loads what partial sums came to",
             Act::StoreTerm => "stores a term of a sum",

@@ -66,8 +66,6 @@ struct Lowering<'p> {
     part: Option<Part<Expr>>,
     /// How many parts that tile has, where a cluster makes them.
     parts_of_tile: Option<OfTile>,
-    /// The CTA whose partial sums are being added.
-    giver: Option<Expr>,
     /// Registers of values on their way.
     temps: threads::element::Temps,
     team: Option<Team>,
@@ -90,7 +88,6 @@ impl<'p> Lowering<'p> {
             role_state: None,
             part: None,
             parts_of_tile: None,
-            giver: None,
             temps: threads::element::Temps::default(),
             team: None,
             last_op: 0,

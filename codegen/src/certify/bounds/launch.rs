@@ -113,7 +113,8 @@ pub(super) fn access_bytes(atom: &Atom) -> Result<u32, String> {
 }
 
 /// Distances from the address, and bytes, of what an atom touches in scratch memory: all its
-/// registers in a row, or as many parts as it has distances; without registers one aligned word.
+/// registers in a row, or as many parts as it has distances; one aligned word, or one at each
+/// distance, where its registers are not counted.
 pub(super) fn in_scratch(atom: &Atom, args: &[Arg]) -> Vec<(i128, i128)> {
     let bits = atom.operands.iter().map(|operand| match operand.kind {
         OperandKind::RegsIn { ty, count }
@@ -121,18 +122,20 @@ pub(super) fn in_scratch(atom: &Atom, args: &[Arg]) -> Vec<(i128, i128)> {
         | OperandKind::RegsInOut { ty, count } => i128::from(ty.bits() * count),
         _ => 0,
     });
-    let bytes = match bits.sum::<i128>() / 8 {
-        0 => i128::from(atom.align_bytes),
-        bytes => bytes,
-    };
+    let counted = bits.sum::<i128>() / 8;
+    let word = i128::from(atom.align_bytes);
     let distances = args.iter().find_map(|arg| match arg {
         Arg::Imms(distances) => Some(distances),
         _ => None,
     });
     match distances {
-        None => vec![(0, bytes)],
+        None if counted == 0 => vec![(0, word)],
+        None => vec![(0, counted)],
         Some(distances) => {
-            let each = bytes / (distances.len().max(1) as i128);
+            let each = match counted {
+                0 => word,
+                counted => counted / (distances.len().max(1) as i128),
+            };
             let places = distances.iter().map(|at| (i128::from(*at), each));
             places.collect()
         }

@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use super::poly::{Poly, TermId};
+use super::poly::{Mono, Poly, TermId};
 use super::terms::{Cond, Known, Term};
 
 /// Goals that a proof looks at.
@@ -54,6 +54,17 @@ impl Known<'_> {
             self.learn(fact);
         }
         shown
+    }
+
+    /// The polynomial without products of its terms that are never negative: no more than it.
+    pub(super) fn without_products(&self, goal: &Poly) -> Poly {
+        let is_spare = |(mono, held): &(&Mono, &i128)| {
+            let mut alone = Poly::default();
+            alone.add_term(**mono, **held);
+            mono.terms().len() > 1 && self.range(&alone).lo >= 0
+        };
+        let kept = goal.0.iter().filter(|term| !is_spare(term));
+        Poly(kept.map(|(mono, held)| (*mono, *held)).collect())
     }
 
     /// `done` are the terms taken apart already.

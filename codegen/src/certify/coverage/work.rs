@@ -219,8 +219,10 @@ mod tests {
             for raster in RASTERS {
                 let clusters: &[Option<[u32; 2]>] = match source {
                     Source::Grid => &[None, Some([1, 1]), Some([2, 1]), Some([2, 4])],
-                    Source::Strided => &[Some([1, 1]), Some([1, 2]), Some([4, 2])],
-                    Source::Parts(_) | Source::Spans(_) => &[Some([1, 1])],
+                    Source::Strided | Source::Spans(_) => {
+                        &[Some([1, 1]), Some([1, 2]), Some([4, 2])]
+                    }
+                    Source::Parts(_) => &[Some([1, 1])],
                 };
                 for cluster in clusters {
                     let mut work = work(source, raster, *cluster);

@@ -157,10 +157,8 @@ impl<'p> GmemTile<'p> {
         let start = self.address(builder, [0; 2], None)?;
         self.plane = None;
         self.offset = long(0);
-        let var = builder.var("plane", IntType::I64, false);
-        self.moving = Some(Expr::Var(var));
         let start = add(add(start.offset, long(start.imm)), moving);
-        let mut out = vec![Stmt::Pin(var, start)];
+        let mut out = vec![self.starts_at(builder, start)];
         if rows == Rows::Computed {
             let bytes = i64::from(self.operand.dtype.bytes());
             for axis in 0..self.axes.len() {
@@ -180,9 +178,13 @@ impl<'p> GmemTile<'p> {
     /// common with those before.
     pub(in crate::lower) fn pin_again(&mut self, builder: &mut Builder) -> Option<Stmt> {
         let start = self.moving.take()?;
+        Some(self.starts_at(builder, start))
+    }
+
+    fn starts_at(&mut self, builder: &mut Builder, start: Expr) -> Stmt {
         let var = builder.var("plane", IntType::I64, false);
         self.moving = Some(Expr::Var(var));
-        Some(Stmt::Pin(var, start))
+        Stmt::Pin(var, start)
     }
 
     /// Whether an entry of a table is a coordinate of the operand.

@@ -148,8 +148,8 @@ impl<'p> Lowering<'p> {
             if block.is_some_and(|block| self.block_of(hop, element) != block) {
                 continue;
             }
-            let last = (instance - ends[0]) % APART == APART - 1;
-            if let (true, Side::Gmem(tile)) = (apart && last, &mut run.dst) {
+            let anew = (instance - ends[0]) % APART == APART - 1;
+            if let (true, Side::Gmem(tile)) = (apart && anew, &mut run.dst) {
                 out.extend(tile.pin_again(&mut self.builder));
             }
             self.instance(&mut run, instance, &mut out)?;

@@ -125,7 +125,6 @@ impl Lowering<'_> {
             Op::IfContinues(continues, begins) => self.if_continues(continues, begins),
             Op::ForEachPartial(body) => self.for_each_partial(body),
             Op::StorePartial(acc, _) => self.store_partial(*acc),
-            Op::AddPartial(acc, _) => self.add_partial(*acc),
             Op::IfBoxesEnd(boxes, elements) => self.if_boxes_end(boxes, elements),
             other => Err(bug(
                 self.plan,

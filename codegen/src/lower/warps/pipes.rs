@@ -112,7 +112,6 @@ impl<'p> Lowering<'p> {
         match pipe.full {
             Full::Bytes(_) if lag == 0 => self.await_full(id),
             Full::Arrivals if lag == 0 => self.take_turn(),
-            Full::Flag if lag == 0 => self.await_flag(),
             Full::Group(Engine::Copies) => self.sync((Act::AwaitCopies, Scope::Thread), [groups]),
             Full::Group(Engine::Products) => self.await_products(lag),
             Full::Bytes(_) | Full::Arrivals | Full::Flag => self.strange(pipe, "slots in flight"),
@@ -124,7 +123,6 @@ impl<'p> Lowering<'p> {
         let pipe = self.pipe(id)?;
         match pipe.full {
             Full::Bytes(_) => self.give_back(id, lag),
-            Full::Flag if lag == 0 => self.clear_flag(),
             Full::Arrivals | Full::Flag | Full::Group(_) => {
                 self.strange(pipe, "barriers of empty slots")
             }

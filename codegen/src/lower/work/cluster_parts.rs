@@ -69,11 +69,7 @@ impl Lowering<'_> {
     /// The sums of all, which take the place of the first's own, where there are others.
     pub(super) fn for_each_of_cluster(&mut self, body: &[Op]) -> Result<Vec<Stmt>> {
         let is_cut = self.this_part()?.is_cut.clone();
-        let added = body.iter().find_map(|op| match op {
-            Op::AddPartial(acc, _) => Some(*acc),
-            _ => None,
-        });
-        let acc = added.ok_or_else(|| bug(self.plan, "parts of no sums".to_string()))?;
+        let acc = self.added(body)?;
         let scope = self.builder.begin_scope();
         let statements = match self.of_tile()?.rule.shares_sums() {
             true => {
@@ -167,7 +163,7 @@ impl Lowering<'_> {
             None => apart,
         };
         let mut out = Vec::new();
-        for (registers, offsets) in self.added_at_a_time(acc)? {
+        for (registers, offsets) in self.added_at_a_time(acc, 1)? {
             let args = [
                 ("acc", Arg::Regs(registers)),
                 ("place", Arg::Int(place.clone())),

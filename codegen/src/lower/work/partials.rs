@@ -2,13 +2,13 @@
 //!
 //! There stand the flags, a line for each CTA with one for each consumer warpgroup, zero outside of
 //! launches; then a place for the accumulators of each CTA, four of a thread next to four of the
-//! next thread.
+//! next thread. Of a cluster each CTA gives to the one that has its place in another.
 
 use crate::arch::WARPGROUP;
 use crate::atoms::model::Space;
 use crate::atoms::sync::{Act, Scope};
 use crate::error::Result;
-use crate::ir::thread::expr::{add, eq, int, long, mul, rem, widen};
+use crate::ir::thread::expr::{add, eq, int, long, lt, max, min, mul, rem, widen};
 use crate::ir::thread::program::{Address, Arg, Expr, IntType, Reg, Special, Stmt};
 use crate::ir::tile::{Op, TileId};
 use crate::lower::{Lowering, bug};
@@ -18,6 +18,8 @@ use crate::plan::work_tiles::spans::Part;
 
 /// Registers of a consumer besides accumulators and what it loads.
 const OTHER_REGISTERS: usize = 56;
+/// Most vectors that a thread loads at a time.
+const MOST_AT_A_TIME: usize = 32;
 /// Accumulators that one instruction moves.
 pub(super) const VECTOR: usize = 4;
 /// Bytes of them.
@@ -33,7 +35,7 @@ impl Lowering<'_> {
             out.extend(self.give_to_cluster(acc)?);
             return Ok(out);
         }
-        let [cta, _] = self.standing().cluster;
+        let cta = self.own_giver();
         let mut out = Vec::new();
         for (number, registers) in self.buffer(acc, 0)?.chunks(VECTOR).enumerate() {
             let mut place = self.vector(cta.clone())?;
@@ -53,33 +55,36 @@ impl Lowering<'_> {
         if self.kernel.work.parts().is_some() {
             return Ok(Vec::new());
         }
-        let [cta, _] = self.standing().cluster;
-        self.turn_flag(Act::RaiseFlag, cta)
-    }
-
-    /// Waits for the accumulators of the same warpgroup of the CTA that gives them.
-    pub(in crate::lower) fn await_flag(&mut self) -> Result<Vec<Stmt>> {
-        let flag = self.flag(self.giver()?)?;
-        let flag = [("flag", Arg::Address(flag))];
-        self.sync((Act::AwaitFlag, Scope::Gpu, Space::Gmem), flag)
-    }
-
-    /// The warpgroup has read them: the flag is as the next launch wants it.
-    pub(in crate::lower) fn clear_flag(&mut self) -> Result<Vec<Stmt>> {
-        let giver = self.giver()?;
-        self.turn_flag(Act::ClearFlag, giver)
-    }
-
-    /// One thread turns the flag, behind what all threads of the warpgroup have done.
-    fn turn_flag(&mut self, act: Act, cta: Expr) -> Result<Vec<Stmt>> {
+        let cta = self.own_giver();
         let mut out = self.adding_meet()?;
         let flag = [("flag", Arg::Address(self.flag(cta)?))];
         out.push(Stmt::If {
             cond: self.first_adding()?,
-            then: self.sync((act, Scope::Gpu, Space::Gmem), flag)?,
+            then: self.sync((Act::RaiseFlag, Scope::Gpu, Space::Gmem), flag)?,
             otherwise: Vec::new(),
         });
         Ok(out)
+    }
+
+    /// This CTA, as one that gives.
+    fn own_giver(&mut self) -> Expr {
+        let [cluster, _] = self.standing().cluster;
+        match self.kernel.work.cluster().size() {
+            1 => cluster,
+            _ => Expr::Special(Special::CtaidX),
+        }
+    }
+
+    /// The CTA of that cluster which has this one's place.
+    fn counterpart(&self, cluster: Expr) -> Expr {
+        let together = i64::from(self.kernel.work.cluster().size());
+        match together {
+            1 => cluster,
+            _ => {
+                let rank = rem(Expr::Special(Special::CtaidX), int(together));
+                add(mul(cluster, int(together)), rank)
+            }
+        }
     }
 
     /// The threads that share a flag meet: a warpgroup, or the CTA where warps are all alike.
@@ -98,32 +103,21 @@ impl Lowering<'_> {
         }
     }
 
-    /// The body for each part that continues the tile, in the order of k.
+    /// Adds what continues the tile, in the order of k. Its threads wait for one giver each, so that
+    /// the flags are read at the same time, and all add when all are up.
     pub(in crate::lower) fn for_each_partial(&mut self, body: &[Op]) -> Result<Vec<Stmt>> {
         if self.kernel.work.parts().is_some() {
             return self.for_each_of_cluster(body);
         }
+        let acc = self.added(body)?;
         let part = self.this_part()?.clone();
-        let [_, ctas] = self.standing().cluster;
         let scope = self.builder.begin_scope();
-        let per_tile = self.k_tiles()?;
-        let [from, past] = part.continued_by(per_tile, &mut self.builder);
-        let var = self.builder.var("span", IntType::I32, false);
-        let cta = Part::cta_of(Expr::Var(var), ctas);
-        let inner = self.builder.begin_scope();
-        self.giver = Some(self.builder.hoist("giver", cta));
-        let statements = self.ops(body)?;
-        self.giver = None;
-        let mut body = self.builder.end_scope(inner);
-        body.extend(statements);
+        let [from, past] = part.continued_by(&mut self.builder);
+        let mut statements = self.await_givers([&from, &past])?;
+        statements.extend(self.adding_meet()?);
+        statements.extend(self.add_givers([from, past], acc)?);
         let mut then = self.builder.end_scope(scope);
-        then.push(Stmt::For {
-            var,
-            from,
-            to: past,
-            step: int(1),
-            body,
-        });
+        then.extend(statements);
         Ok(vec![Stmt::If {
             cond: part.is_cut,
             then,
@@ -131,49 +125,137 @@ impl Lowering<'_> {
         }])
     }
 
-    fn giver(&self) -> Result<Expr> {
-        let giver = self.giver.clone();
-        giver.ok_or_else(|| bug(self.plan, "no partial sums are being added".to_string()))
+    /// The sums that are added to.
+    pub(super) fn added(&self, body: &[Op]) -> Result<TileId> {
+        let added = body.iter().find_map(|op| match op {
+            Op::AddPartial(acc, _) => Some(*acc),
+            _ => None,
+        });
+        added.ok_or_else(|| bug(self.plan, "parts of no sums".to_string()))
     }
 
-    /// Adds the accumulators that another CTA gives.
-    pub(in crate::lower) fn add_partial(&mut self, acc: TileId) -> Result<Vec<Stmt>> {
-        let giver = self.giver()?;
+    /// Each thread waits for the flag of a giver, of the same warpgroup, and takes it down: a giver
+    /// gives once, and the flag is as the next launch wants it.
+    fn await_givers(&mut self, [from, past]: [&Expr; 2]) -> Result<Vec<Stmt>> {
+        let threads = int(match self.plan.roles {
+            Some(_) => i64::from(WARPGROUP),
+            None => self.adding_threads(),
+        });
+        let thread = rem(Expr::Special(Special::TidX), threads.clone());
+        let first = self.builder.hoist("awaited", add(from.clone(), thread));
+        self.for_each_giver([first, past.clone()], threads, |own, giver, _| {
+            let flag = own.flag(giver)?;
+            let mut out = Vec::new();
+            for act in [Act::AwaitFlag, Act::ClearFlag] {
+                let flag = [("flag", Arg::Address(flag.clone()))];
+                out.extend(own.sync((act, Scope::Gpu, Space::Gmem), flag)?);
+            }
+            Ok(out)
+        })
+    }
+
+    /// Adds the accumulators of two givers at a time, so that they are on their way together.
+    fn add_givers(&mut self, [from, past]: [Expr; 2], acc: TileId) -> Result<Vec<Stmt>> {
+        let end = past.clone();
+        self.for_each_giver([from, past], int(2), |own, giver, span| {
+            let behind = add(span, int(1));
+            let next = own.giver(behind.clone());
+            let scope = own.builder.begin_scope();
+            let next = own.builder.hoist("next", next);
+            let both = own.add_of(acc, giver.clone(), Some(next))?;
+            let mut then = own.builder.end_scope(scope);
+            then.extend(both);
+            Ok(vec![Stmt::If {
+                cond: lt(behind, end),
+                then,
+                otherwise: own.add_of(acc, giver, None)?,
+            }])
+        })
+    }
+
+    /// Statements for givers, each so many spans behind the one before.
+    fn for_each_giver(
+        &mut self,
+        [from, past]: [Expr; 2],
+        step: Expr,
+        each: impl FnOnce(&mut Self, Expr, Expr) -> Result<Vec<Stmt>>,
+    ) -> Result<Vec<Stmt>> {
+        let var = self.builder.var("span", IntType::I32, false);
+        let scope = self.builder.begin_scope();
+        let giver = self.giver(Expr::Var(var));
+        let giver = self.builder.hoist("giver", giver);
+        let statements = each(self, giver, Expr::Var(var))?;
+        let mut body = self.builder.end_scope(scope);
+        body.extend(statements);
+        Ok(vec![Stmt::For {
+            var,
+            from,
+            to: past,
+            step,
+            body,
+        }])
+    }
+
+    /// Who has that span, of the CTAs of this one's place: one in front of it. Its number is far to
+    /// follow where accesses are proved, so that it is bounded.
+    fn giver(&mut self, span: Expr) -> Expr {
+        let [_, clusters] = self.standing().cluster;
+        let cluster = max(Part::cluster_of(span, clusters), int(0));
+        let own = self.own_giver();
+        min(self.counterpart(cluster), own)
+    }
+
+    /// Adds the accumulators that one or two others give.
+    fn add_of(&mut self, acc: TileId, giver: Expr, next: Option<Expr>) -> Result<Vec<Stmt>> {
+        let src = Arg::Address(self.vector(giver)?);
+        let other = next.map(|next| self.vector(next)).transpose()?;
+        let givers = 1 + other.iter().len();
         let mut out = Vec::new();
-        for (registers, offsets) in self.added_at_a_time(acc)? {
-            let args = [
-                ("acc", Arg::Regs(registers)),
-                ("src", Arg::Address(self.vector(giver.clone())?)),
-                ("offsets", Arg::Imms(offsets)),
-            ];
-            out.extend(self.sync((Act::AddPartial, Scope::Gpu, Space::Gmem), args)?);
+        for (registers, offsets) in self.added_at_a_time(acc, givers)? {
+            let acc = ("acc", Arg::Regs(registers));
+            let (src, offsets) = (("src", src.clone()), ("offsets", Arg::Imms(offsets)));
+            let of = |act| (act, Scope::Gpu, Space::Gmem);
+            out.extend(match other.clone().map(Arg::Address) {
+                Some(other) => {
+                    let args = [acc, src, ("other", other), offsets];
+                    self.sync(of(Act::AddTwoPartials), args)?
+                }
+                None => self.sync(of(Act::AddPartial), [acc, src, offsets])?,
+            });
         }
         Ok(out)
     }
 
-    /// The accumulators that are added at a time, with where the values of each vector are.
-    pub(super) fn added_at_a_time(&self, acc: TileId) -> Result<Vec<(Vec<Reg>, Vec<i64>)>> {
+    /// The accumulators that are added at a time, of so many givers, with where the values of each
+    /// vector are.
+    pub(super) fn added_at_a_time(
+        &self,
+        acc: TileId,
+        givers: usize,
+    ) -> Result<Vec<(Vec<Reg>, Vec<i64>)>> {
         let all = self.buffer(acc, 0)?;
-        let count = self.at_a_time(all.len())?;
-        let parts = all.chunks(count).enumerate();
+        let count = self.vectors_at_a_time(all.len().div_ceil(VECTOR), givers);
+        let parts = all.chunks(count * VECTOR).enumerate();
         let part = |(number, registers): (usize, &[Reg])| {
-            let vectors = number * count / VECTOR..(number + 1) * count / VECTOR;
+            let vectors = number * count..number * count + registers.len().div_ceil(VECTOR);
             let offsets: Result<_> = vectors.map(|vector| self.vector_at(vector)).collect();
             Ok((registers.to_vec(), offsets?))
         };
         parts.map(part).collect()
     }
 
-    /// Values to be loaded at a time, into registers next to the accumulators: a power of two of
-    /// vectors.
-    fn at_a_time(&self, accumulators: usize) -> Result<usize> {
+    /// Vectors of each giver to be loaded at a time, into registers next to the accumulators, so
+    /// many in all: about the same number each time, in as few times as registers allow.
+    fn vectors_at_a_time(&self, all: usize, givers: usize) -> usize {
         let registers = match &self.plan.roles {
             Some(roles) => roles.registers(Team::Consumers),
             None => self.plan.registers_of_a_thread(),
         };
-        let free = (registers as usize).saturating_sub(accumulators + OTHER_REGISTERS);
-        let fits = |count: &usize| *count <= free && accumulators.is_multiple_of(*count);
-        Ok([64, 32, 16, 8].into_iter().find(fits).unwrap_or(VECTOR))
+        let taken = all * VECTOR + OTHER_REGISTERS;
+        let free = (registers as usize).saturating_sub(taken) / VECTOR;
+        let most = free.min(MOST_AT_A_TIME) / givers;
+        let times = all.div_ceil(most.max(1)).max(1);
+        all.div_ceil(times).max(1)
     }
 
     /// Where the vector of that number is, behind the thread's first.

@@ -240,6 +240,7 @@ const NEEDS: &[Need] = &[
         facts: &[
             SyncFacts::of(Act::StorePartial, Scope::Gpu).on(Space::Gmem),
             SyncFacts::of(Act::AddPartial, Scope::Gpu).on(Space::Gmem),
+            SyncFacts::of(Act::AddTwoPartials, Scope::Gpu).on(Space::Gmem),
             SyncFacts::of(Act::RaiseFlag, Scope::Gpu).on(Space::Gmem),
             SyncFacts::of(Act::AwaitFlag, Scope::Gpu).on(Space::Gmem),
             SyncFacts::of(Act::ClearFlag, Scope::Gpu).on(Space::Gmem),

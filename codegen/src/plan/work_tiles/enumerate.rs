@@ -61,10 +61,10 @@ impl Work {
         let piece = |at: i64| {
             let part = assignment.part(at, who, steps, &mut AsItIs);
             let [from, past] = match part.is_cut && part.from == 0 {
-                true => part.continued_by(steps, &mut AsItIs),
+                true => part.continued_by(&mut AsItIs),
                 false => [0, 0],
             };
-            let givers = (from..past).map(|span| Part::<i64>::cta_of(span, clusters));
+            let givers = (from..past).map(|span| Part::<i64>::cluster_of(span, clusters));
             Piece {
                 tile: part.tile,
                 from: part.from,

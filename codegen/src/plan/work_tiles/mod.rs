@@ -388,7 +388,8 @@ impl Work {
             Source::Parts(rule) => tiles * rule.ctas,
             Source::Strided => limited(tiles, most),
             Source::Spans(_) => {
-                let most = most.unwrap_or(MOST_PARTIALS).min(MOST_PARTIALS);
+                let all = MOST_PARTIALS / self.cluster().size();
+                let most = most.unwrap_or(all).min(all);
                 limited(tiles * self.steps(&sizes), Some(most))
             }
         }
@@ -414,7 +415,7 @@ impl Work {
     pub fn all_partial_bytes(&self) -> Option<Expr> {
         self.spans()?;
         let place = self.partial_bytes()?;
-        Some(self.clusters() * place)
+        Some(self.clusters() * (i64::from(self.cluster().size()) * place))
     }
 
     /// Bytes of the partial sums of an output tile; `None` where none is cut.

@@ -1,12 +1,16 @@
-//! Output tiles cut along k (stream-k), so that all CTAs have the same to do.
+//! Output tiles cut along k (stream-k), so that all clusters have the same to do.
 //!
-//! Where the tiles come out even, each CTA makes whole ones. Where they do not, those of the last
-//! wave, and of one whole wave before it where it is not full enough, are shared: their tiles along
-//! k stand in a row, and each CTA gets a span of that row, all of one length. A span is made of
-//! parts of tiles. Whoever has the beginning of a tile stores it and waits for the partial sums of
-//! the parts that continue it; those are the first of their CTAs' spans, and they wait for nobody.
-//! Spans go to CTAs in reverse order: a CTA waits only for CTAs before it in the grid, which have
-//! started before it. After its span a CTA makes its whole tiles.
+//! Where the tiles come out even, each cluster makes whole ones. Where they do not, those of the
+//! last wave, and of one whole wave before it where it is not full enough, are shared: their tiles
+//! along k stand in a row, and each cluster gets a span of that row, all of one length. A span is
+//! made of parts of tiles. Whoever has the beginning of a tile stores it and waits for the partial
+//! sums of the parts that continue it; those are the first of their clusters' spans, and they wait
+//! for nobody. Spans go to clusters in reverse order: a cluster waits only for ones before it in
+//! the grid, which have started before it. After its span a cluster makes its whole tiles.
+//!
+//! Where there are clusters for two parts of each shared tile or more, each tile is cut at the same
+//! places, into as many parts as there are clusters for: in step, they load the same of an operand
+//! at the same time, out of the second-level cache. What is left of a row behind a tile is nobody's.
 
 use super::arith::{Index, Names};
 use super::parts::ClusterPart;
@@ -27,16 +31,28 @@ impl Default for SpanRule {
     }
 }
 
-/// What a CTA has to do.
+/// How shared tiles stand in a row, and how long spans of it are.
+#[derive(Clone, Debug)]
+struct Row<N> {
+    /// From the beginning of a tile to that of the next.
+    pitch: N,
+    /// Trips of every span.
+    span: N,
+    /// Trips of a tile.
+    tile: N,
+}
+
+/// What a cluster has to do.
 #[derive(Clone, Debug)]
 pub struct Assignment<N> {
     /// Parts and whole tiles.
     pub all: N,
-    /// Tiles that all CTAs share.
+    /// All tiles, and those that all clusters share.
+    total: N,
     shared: N,
-    /// The CTA's span, the trips of every span, and where it starts and ends in the row.
+    row: Row<N>,
+    /// The cluster's span, and where it starts and ends in the row.
     span: N,
-    span_trips: N,
     start: N,
     end: N,
     /// The tile it starts in, and how many parts it has.
@@ -55,65 +71,99 @@ pub struct Part<N: Index> {
     pub trips: N,
     /// Whether it ends before its output tile does.
     pub is_cut: N::Truth,
-    /// Trips that the CTA makes before it.
+    /// Trips that the cluster makes before it.
     pub before: N,
-    /// The span it belongs to, and how long spans are.
+    /// The span it belongs to.
     span: N,
-    span_trips: N,
+    row: Row<N>,
 }
 
 impl SpanRule {
-    /// What the CTA of that number has to do, of so many, of so many tiles with so many steps along
-    /// k each.
+    /// What the cluster of that number has to do, of so many, of so many tiles with so many steps
+    /// along k each.
     pub fn assignment<N: Index>(
         self,
-        [cta, ctas]: [N; 2],
+        [cluster, clusters]: [N; 2],
         [total, per_tile]: [N; 2],
         hoist: &mut impl Names<N>,
     ) -> Assignment<N> {
-        let waves = hoist.name("waves", N::div(total.clone(), ctas.clone()));
-        let whole = N::mul(waves.clone(), ctas.clone());
-        let rest = hoist.name("rest", N::sub(total.clone(), whole));
-        let times = N::mul(rest.clone(), N::int(self.alone_from));
-        let enough = N::le(ctas.clone(), times);
-        let alone = N::or(enough, N::eq(waves, N::int(0)));
-        let with_wave = N::add(rest.clone(), N::select(alone, N::int(0), ctas.clone()));
-        let even = N::eq(rest, N::int(0));
-        let shared = hoist.name("shared", N::select(even, N::int(0), with_wave));
-        let row = hoist.name("row", N::mul(shared.clone(), per_tile.clone()));
-        let rounded = N::add(row.clone(), N::sub(ctas.clone(), N::int(1)));
-        let span_trips = hoist.name("span_trips", N::div(rounded, ctas.clone()));
-        let span = hoist.name("span", N::sub(N::sub(ctas.clone(), N::int(1)), cta));
-        let start = N::min(N::mul(span.clone(), span_trips.clone()), row.clone());
+        let shared = self.shared([total.clone(), clusters.clone()], hoist);
+        let row = Row::new([shared.clone(), clusters.clone()], per_tile, hoist);
+        let length = hoist.name("row", N::mul(shared.clone(), row.pitch.clone()));
+        let span = N::sub(N::sub(clusters.clone(), N::int(1)), cluster);
+        let span = hoist.name("span", span);
+        let start = N::min(N::mul(span.clone(), row.span.clone()), length.clone());
         let start = hoist.name("span_start", start);
-        let end = N::min(N::add(start.clone(), span_trips.clone()), row);
+        let first = hoist.name("span_tile", N::div(start.clone(), row.pitch.clone()));
+        let end = N::min(N::add(start.clone(), row.span.clone()), length);
+        let end = row.end([&start, &first], end);
         let end = hoist.name("span_end", end);
-        let first = hoist.name("span_tile", N::div(start.clone(), per_tile.clone()));
         let last = N::max(N::sub(end.clone(), N::int(1)), N::int(0));
-        let parts = N::sub(N::div(last, per_tile), first.clone());
+        let parts = N::sub(N::div(last, row.pitch.clone()), first.clone());
         let parts = N::add(parts, N::int(1));
         let parts = N::select(N::lt(start.clone(), end.clone()), parts, N::int(0));
         let parts = hoist.name("parts", parts);
-        let whole = N::div(N::sub(total, shared.clone()), ctas);
+        let whole = N::div(N::sub(total.clone(), shared.clone()), clusters);
         Assignment {
             all: hoist.name("work_tiles", N::add(parts.clone(), whole)),
+            total,
             shared,
+            row,
             span,
-            span_trips,
             start,
             end,
             first,
             parts,
         }
     }
+
+    /// Of so many tiles those that so many clusters share.
+    fn shared<N: Index>(self, [total, clusters]: [N; 2], hoist: &mut impl Names<N>) -> N {
+        let waves = hoist.name("waves", N::div(total.clone(), clusters.clone()));
+        let whole = N::mul(waves.clone(), clusters.clone());
+        let rest = hoist.name("rest", N::sub(total, whole));
+        let times = N::mul(rest.clone(), N::int(self.alone_from));
+        let enough = N::le(clusters.clone(), times);
+        let alone = N::or(enough, N::eq(waves, N::int(0)));
+        let with_wave = N::add(rest.clone(), N::select(alone, N::int(0), clusters));
+        let even = N::eq(rest, N::int(0));
+        hoist.name("shared", N::select(even, N::int(0), with_wave))
+    }
+}
+
+impl<N: Index> Row<N> {
+    /// That of so many tiles for so many clusters.
+    fn new([shared, clusters]: [N; 2], tile: N, hoist: &mut impl Names<N>) -> Row<N> {
+        let some = N::max(shared.clone(), N::int(1));
+        let each = hoist.name("each", N::div(clusters.clone(), some));
+        let alike = N::le(N::int(2), each.clone());
+        // So many spans for so many trips.
+        let spans = N::select(alike.clone(), each.clone(), clusters);
+        let trips = N::select(alike.clone(), N::int(1), shared);
+        let trips = N::mul(trips, tile.clone());
+        let rounded = N::add(trips, N::sub(spans.clone(), N::int(1)));
+        let span = hoist.name("span_trips", N::div(rounded, spans));
+        let apart = N::mul(each, span.clone());
+        let pitch = hoist.name("pitch", N::select(alike, apart, tile.clone()));
+        Row { pitch, span, tile }
+    }
+
+    /// The end of a span that begins there, in that tile: no further than the tile goes, where
+    /// something is behind it that is nobody's.
+    fn end(&self, [start, first]: [&N; 2], end: N) -> N {
+        let begin = N::mul(first.clone(), self.pitch.clone());
+        let gap = N::max(N::add(begin, self.tile.clone()), start.clone());
+        let has_gap = N::lt(self.tile.clone(), self.pitch.clone());
+        N::select(has_gap, N::min(end.clone(), gap), end)
+    }
 }
 
 impl<N: Index> Assignment<N> {
-    /// The CTA's work tile of that number: a part of its span, or a whole tile behind it.
+    /// The cluster's work tile of that number: a part of its span, or a whole tile behind it.
     pub fn part(
         &self,
         number: N,
-        [cta, ctas]: [N; 2],
+        [cluster, clusters]: [N; 2],
         per_tile: N,
         hoist: &mut (impl Names<N> + Names<N::Truth>),
     ) -> Part<N> {
@@ -123,9 +173,13 @@ impl<N: Index> Assignment<N> {
         let past = N::sub(number.clone(), self.parts.clone());
         let past = hoist.name("past", past);
         let of_span = hoist.name("of_span", N::add(self.first.clone(), number.clone()));
-        let alone = N::add(self.shared.clone(), N::mul(past.clone(), ctas));
-        let tile = N::select(is_shared.clone(), of_span.clone(), N::add(alone, cta));
-        let begin = hoist.name("begin", N::mul(of_span, per_tile.clone()));
+        let alone = N::add(self.shared.clone(), N::mul(past.clone(), clusters));
+        let tile = N::select(is_shared.clone(), of_span.clone(), N::add(alone, cluster));
+        // Its number is far to follow where accesses are proved, so that it is bounded.
+        let tile = N::min(tile, N::sub(self.total.clone(), N::int(1)));
+        let tile = N::max(tile, N::int(0));
+        let begin = N::mul(of_span, self.row.pitch.clone());
+        let begin = hoist.name("begin", begin);
         let continued = N::max(N::sub(start.clone(), begin.clone()), N::int(0));
         let from = hoist.name("from", N::select(is_shared.clone(), continued, N::int(0)));
         let left = N::min(N::sub(end.clone(), begin.clone()), per_tile.clone());
@@ -139,13 +193,13 @@ impl<N: Index> Assignment<N> {
             before: hoist.name("before", N::select(is_shared, in_span, behind)),
             from,
             span: self.span.clone(),
-            span_trips: self.span_trips.clone(),
+            row: self.row.clone(),
         }
     }
 }
 
 impl<N: Index> Part<N> {
-    /// A part that the CTA begins with, of a tile that its cluster makes.
+    /// A part that a CTA begins with, of a tile that its cluster makes.
     pub fn of_cluster(part: ClusterPart<N>) -> Part<N> {
         Part {
             tile: part.tile,
@@ -154,28 +208,33 @@ impl<N: Index> Part<N> {
             is_cut: part.is_cut,
             before: N::int(0),
             span: N::int(0),
-            span_trips: N::int(1),
+            row: Row {
+                pitch: N::int(1),
+                span: N::int(1),
+                tile: N::int(1),
+            },
         }
     }
 
     /// The spans whose first parts continue the output tile of one that begins it, in the order of
     /// k: from the first one to where they end.
-    pub fn continued_by(&self, per_tile: N, hoist: &mut impl Names<N>) -> [N; 2] {
-        let end = N::mul(N::add(self.tile.clone(), N::int(1)), per_tile);
-        let rounded = N::sub(self.span_trips.clone(), N::int(1));
-        let rounded = N::add(end, rounded);
-        let past = hoist.name("past", N::div(rounded, self.span_trips.clone()));
+    pub fn continued_by(&self, hoist: &mut impl Names<N>) -> [N; 2] {
+        let Row { pitch, span, tile } = self.row.clone();
+        let end = N::add(N::mul(self.tile.clone(), pitch), tile);
+        let rounded = N::add(end, N::sub(span.clone(), N::int(1)));
+        let past = hoist.name("past", N::div(rounded, span));
         [N::add(self.span.clone(), N::int(1)), past]
     }
 
-    /// The CTA, of so many, that has that span.
-    pub fn cta_of(span: N, ctas: N) -> N {
-        N::sub(N::sub(ctas, N::int(1)), span)
+    /// The cluster, of so many, that has that span.
+    pub fn cluster_of(span: N, clusters: N) -> N {
+        N::sub(N::sub(clusters, N::int(1)), span)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use std::collections::BTreeMap;
 
     use super::*;
@@ -211,16 +270,35 @@ mod tests {
     }
 
     #[test]
+    fn few_tiles_are_cut_at_the_same_places() {
+        for (total, per_tile, ctas) in [(3, 40, 7), (2, 9, 16), (5, 7, 66), (4, 20, 13)] {
+            let mut cuts: BTreeMap<i64, Vec<[i64; 2]>> = BTreeMap::new();
+            for part in parts(total, per_tile, ctas).into_iter().flatten() {
+                assert!(part.trips > 0);
+                let cut = [part.from, part.trips];
+                cuts.entry(part.tile).or_default().push(cut);
+            }
+            assert_eq!(cuts.len(), total as usize);
+            for cut in cuts.values_mut() {
+                cut.sort_unstable();
+            }
+            let first = cuts.get(&0).cloned().unwrap();
+            assert!(first.len() > 1 && first.len() as i64 <= ctas / total);
+            assert!(cuts.values().all(|cut| *cut == first), "{cuts:?}");
+        }
+    }
+
+    #[test]
     fn what_begins_a_tile_waits_for_ctas_before_it_that_have_the_rest() {
         for (total, per_tile, ctas) in [(3, 4, 2), (5, 7, 3), (2, 9, 16), (4, 4, 3)] {
             let all = parts(total, per_tile, ctas);
             let mut waited: BTreeMap<i64, i64> = BTreeMap::new();
             for (cta, own) in (0..).zip(&all) {
                 for part in own.iter().filter(|part| part.is_cut && part.from == 0) {
-                    let [from, past] = part.continued_by(per_tile, &mut AsItIs);
+                    let [from, past] = part.continued_by(&mut AsItIs);
                     let mut end = part.trips;
                     for span in from..past {
-                        let giver = Part::cta_of(span, ctas);
+                        let giver = Part::cluster_of(span, ctas);
                         assert!(giver < cta, "{cta} waits for {giver}");
                         let given = &all[giver as usize][0];
                         assert_eq!((given.tile, given.from), (part.tile, end));

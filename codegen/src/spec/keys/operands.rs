@@ -18,7 +18,8 @@ const RUNTIME_NAMES: usize = 2;
 const MOST_PACKED: usize = 2;
 
 impl Reader<'_> {
-    /// All operands in the order of the shape. Those with problems are left out.
+    /// All operands in the order of the shape. Those with problems are left out, and no spec comes
+    /// of the others: where there is one, an operand's number is its place in the list.
     pub(in crate::spec) fn operands(&mut self, field: &Field<'_>) -> Vec<Operand> {
         let map = self.record(field.node, field.key.kind, &field.path, field.key_span);
         let shapes = self.shape.operands.clone();

@@ -267,8 +267,8 @@ words! {
         /// As many CTAs as run at a time; each takes every so-manieth tile.
         Persistent = word("persistent").short("pers");
         /// The same, but where the last tiles would leave CTAs idle, theirs and those of a wave
-        /// before are cut along k into spans of equal length (stream-k); who begins a tile adds the
-        /// partial sums.
+        /// before are cut along k into spans of equal length (stream-k), and few tiles all at the
+        /// same places; who begins a tile adds the partial sums. Clusters share loads as ever.
         StreamK = word("stream_k").short("sk");
     }
 }

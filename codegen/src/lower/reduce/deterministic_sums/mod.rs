@@ -197,8 +197,9 @@ impl<'p> Lowering<'p> {
         let mut terms = long(i64::from(plan.zero_bytes()));
         let partials = plan.work.spans().and_then(|_| plan.work.partial_bytes());
         if let Some(bytes) = partials {
-            let [_, ctas] = self.standing().cluster;
-            terms = add(terms, mul(widen(ctas), long(bytes)));
+            let [_, clusters] = self.standing().cluster;
+            let of_cluster = i64::from(plan.work.cluster().size()) * bytes;
+            terms = add(terms, mul(widen(clusters), long(of_cluster)));
         }
         let mut counters = i64::from(plan.work.flag_bytes());
         for (output, sums) in plan.in_order() {

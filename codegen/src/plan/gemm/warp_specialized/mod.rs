@@ -247,16 +247,6 @@ pub(super) fn check_partials(spec: &Spec, chooser: &mut Chooser<'_>, work: &Work
     if work.spans().is_none() {
         return;
     }
-    if work.cluster().size() > 1 {
-        let Cluster([m, n]) = work.cluster();
-        let message = message!(
-            "{} stream_k cuts tiles for single CTAs, {} is ({m},{n},1): use (1,1,1), or kind \
-             persistent",
-            paths::KIND,
-            paths::CLUSTER
-        );
-        chooser.violate("stream-k", message);
-    }
     // Where a number that is one of two lies on so short a curve, no proof is found that it does.
     if let Raster::Hilbert(side @ (2 | 4)) = work.raster {
         let message = message!(

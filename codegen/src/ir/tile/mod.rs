@@ -339,7 +339,7 @@ pub enum Op {
     /// Runs the first body when the work tile does not begin its output tile, the second otherwise.
     IfContinues(Vec<Op>, Vec<Op>),
     /// Fix-up: runs the body once for each part of the output tile that other CTAs make, in the
-    /// order of k.
+    /// order of k. Lowering may wait for all of them first.
     ForEachPartial(Vec<Op>),
     /// Writes accumulators into the CTA's slot of that pipe, as partial sums.
     StorePartial(TileId, PipeId),

@@ -115,6 +115,15 @@ impl<'a> Call<'a> {
         self
     }
 
+    /// The same, for which no kernel is taken that wants more than so many bytes of workspace: a
+    /// service that lends scratch memory says here how much it has. With 0 kernels without
+    /// workspace are left.
+    #[must_use]
+    pub fn workspace_limit(mut self, bytes: u64) -> Call<'a> {
+        self.problem = self.problem.with_workspace_limit(bytes);
+        self
+    }
+
     /// The kernel that a launch would run: its code is loaded, and one that the device refuses is
     /// passed over.
     ///

@@ -84,12 +84,16 @@ impl Runtime {
     /// # Errors
     /// When the bundle is refused.
     pub fn open_with(path: &Path, device: Device, policy: &Policy) -> Result<Runtime, Error> {
-        Ok(Runtime::new(policy.open(path)?, device))
+        Ok(Runtime::opened(policy.open(path)?, Some(path), device))
     }
 
     /// Uses a bundle that is open already, such as one embedded in the program.
     pub fn new(bundle: Bundle, device: Device) -> Runtime {
-        events::opened(bundle.kernels().len(), &device.info().name);
+        Runtime::opened(bundle, None, device)
+    }
+
+    fn opened(bundle: Bundle, path: Option<&Path>, device: Device) -> Runtime {
+        events::opened(&bundle, path, &device.info().name);
         Runtime {
             selector: Selector::new(&bundle, device.info()),
             bundle,

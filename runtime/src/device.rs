@@ -16,7 +16,7 @@ use crate::cuda;
 #[cfg(feature = "emulator")]
 use crate::emulated::EmulatorSettings;
 use crate::emulated::{EmulatedArg, EmulatedBuffer, EmulatorDevice};
-use crate::error::{Error, other_device, refused};
+use crate::error::{Error, Refusal, other_device, refused};
 use crate::launch::fit::{
     Fit, Launch, LaunchReport, View, dynamic_smem_bytes, fit, prepare, runs_on,
 };
@@ -359,6 +359,35 @@ pub fn prepare_cuda(
         .encode_maps(cuda::encode_tensor_map)
         .map_err(refused)?;
     Ok(launch)
+}
+
+/// That a loaded kernel wants more scratch memory than a problem allows, where that is known of its
+/// code alone: for as many clusters as the driver says that the device has room for.
+///
+/// # Errors
+/// What the driver says.
+pub(crate) fn beyond_limit(
+    device: &Device,
+    loaded: &LoadedKernel,
+    problem: &Problem,
+) -> Result<Option<Refusal>, Error> {
+    let kernel = loaded.kernel();
+    let mut names = kernel.workspace.bytes.names();
+    let depends = problem.workspace_limit().is_some() && names.any(|one| one == Name::MAX_CLUSTERS);
+    let (true, Device::Cuda(device)) = (depends, device) else {
+        return Ok(None);
+    };
+    // What else speaks against it is told by who asks the kernel, or launches it.
+    let Ok(fit) = fit(kernel, problem, device.info()) else {
+        return Ok(None);
+    };
+    let fit = match counted(loaded, &fit, device) {
+        Err(Error::Refused { .. }) => return Ok(None),
+        fit => fit?,
+    };
+    let mut refusals = Vec::new();
+    fit.workspace(kernel, &mut refusals);
+    Ok(refusals.pop())
 }
 
 /// The fit with the driver's own number of clusters, if the launch depends on it.

@@ -307,9 +307,7 @@ impl EmulatorDevice {
         }
         let mut views = Vec::new();
         for arg in args {
-            let at = buffers
-                .iter()
-                .position(|(_, b)| std::ptr::eq(*b, arg.buffer));
+            let at = buffers.iter().position(|(_, b)| b.is_same(arg.buffer));
             let id = at.and_then(|at| ids.get(at)).ok_or(Error::ForeignBuffer)?;
             views.push(View {
                 operand: arg.operand,
@@ -393,7 +391,7 @@ impl EmulatorDevice {
 fn distinct<'a>(args: &[EmulatedArg<'a>]) -> Vec<(&'a str, &'a EmulatedBuffer)> {
     let mut buffers: Vec<(&str, &EmulatedBuffer)> = Vec::new();
     for arg in args {
-        if !buffers.iter().any(|(_, b)| std::ptr::eq(*b, arg.buffer)) {
+        if !buffers.iter().any(|(_, b)| b.is_same(arg.buffer)) {
             buffers.push((arg.operand, arg.buffer));
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! A [`Refusal`] is one thing that keeps a kernel from a problem; it is found before anything
 //! runs, and all of them are reported together. Everything else that can go wrong is an
-//! [`Error`].
+//! [`Error`]. What an error says of its cause stands in its own text: no cause behind it says it
+//! once more.
 
 mod fault;
 mod records;
@@ -32,8 +33,8 @@ pub enum Error {
     Bundle(#[from] bundle::Error),
     /// This machine has no CUDA driver.
     #[error(
-        "no CUDA driver: libcuda was not found. Install one, or use the emulator instead \
-         (`--device emulator`, `Device::emulator()`, in Python `device=\"emulator\"`)"
+        "no CUDA driver: libcuda was not found. Install one, or {}",
+        without_driver()
     )]
     NoDriver,
     /// The driver is there and has no such device.
@@ -230,14 +231,14 @@ pub enum Error {
         free: u64,
     },
     /// There is no memory for a problem, on the host or on the device.
-    #[error("{kernel} on {problem}: {source}")]
+    #[error("{kernel} on {problem}: {error}")]
     OutOfMemory {
         /// The kernel's id.
         kernel: String,
         /// The problem.
         problem: String,
         /// Whose memory, and how much.
-        source: Box<Error>,
+        error: Box<Error>,
     },
     /// A file of records cannot be used.
     #[error(transparent)]
@@ -318,6 +319,20 @@ pub fn refused(kernel: &bundle::Kernel, refusals: Vec<Refusal>) -> Error {
     }
 }
 
+/// What to do where there is no driver and none is to be.
+fn without_driver() -> &'static str {
+    match cfg!(feature = "emulator") {
+        true => {
+            "use the emulator instead (`--device emulator`, `Device::emulator()`, in Python \
+             `device=\"emulator\"`)"
+        }
+        false => {
+            "build this program with the feature `emulator` of tilewright-runtime, which it was \
+             built without"
+        }
+    }
+}
+
 fn list(refusals: &[Refusal]) -> String {
     refusals
         .iter()
@@ -334,7 +349,9 @@ fn hint(nearest: Option<&str>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Error, bundle};
+    use std::error::Error as _;
+
+    use super::{Error, RecordsError, bundle};
 
     #[test]
     fn requests_are_told_from_failures() {
@@ -348,6 +365,56 @@ mod tests {
         };
         assert!(unknown.is_request() && Error::Request("m is 0".to_owned()).is_request());
         assert!(!memory.is_request() && memory.is_memory() && !Error::NoDriver.is_request());
+    }
+
+    /// A program that has no emulator is not told to use it.
+    #[test]
+    fn the_way_out_of_no_driver_is_there() {
+        let told = Error::NoDriver.to_string();
+        let has_emulator = cfg!(feature = "emulator");
+        assert_eq!(told.contains("Device::emulator()"), has_emulator, "{told}");
+        assert_eq!(told.contains("feature `emulator`"), !has_emulator, "{told}");
+    }
+
+    /// What prints an error with its causes says nothing twice.
+    #[test]
+    fn no_cause_says_what_the_error_says() {
+        let no_zip = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+        let opened = |path: &str| bundle::Bundle::open(path.as_ref()).err().map(Error::from);
+        let io = || std::io::Error::other("the disk is gone");
+        let path = || "kernels.zip".into();
+        let unsigned = bundle::Error::Signature(bundle::SignatureFault::NoKeys);
+        let told = bundle::Error::Io {
+            path: path(),
+            error: io(),
+        };
+        let records = RecordsError::Io {
+            path: path(),
+            error: io(),
+        };
+        let full = Error::OutOfMemory {
+            kernel: "gemm@x-1".to_owned(),
+            problem: "4x8x16".to_owned(),
+            error: Box::new(Error::NoMemory {
+                bytes: 1,
+                reason: "none is left".to_owned(),
+            }),
+        };
+        let errors = [unsigned.into(), told.into(), records.into(), full];
+        let errors = errors
+            .into_iter()
+            .chain(opened(no_zip))
+            .chain(opened("/no/such"));
+        let errors: Vec<Error> = errors.collect();
+        assert_eq!(errors.len(), 6);
+        for error in &errors {
+            let text = error.to_string();
+            let mut cause = error.source();
+            while let Some(error) = cause {
+                assert!(!text.contains(&error.to_string()), "{text}: {error}");
+                cause = error.source();
+            }
+        }
     }
 
     /// What `fn main() -> Result<(), Error>` prints.

@@ -6,7 +6,8 @@
 //! | ERROR | a kernel faulted |
 //! | WARN | code is refused and another kernel takes over, or machine code and the PTX does |
 //! | WARN | an entry of the PTX cache is not used |
-//! | INFO | a bundle is opened; a kernel is loaded, or not kept; a kernel had its first launch |
+//! | INFO | a bundle is opened (which one, by whom signed) |
+//! | INFO | a kernel is loaded, or not kept; a kernel had its first launch |
 //! | DEBUG | a kernel is refused for a problem; no kernel takes one; scratch memory is made |
 //! | DEBUG | a kernel that a table names is passed over |
 //! | TRACE | a launch |
@@ -14,10 +15,25 @@
 //! Where nobody listens an event is one load and a comparison; none of them allocates.
 
 use std::fmt::Display;
+use std::path::Path;
 
-/// A bundle is open on a device.
-pub(crate) fn opened(kernels: usize, device: &str) {
-    tracing::info!(kernels, device, "opened a bundle");
+use tilewright_bundle::{Bundle, Sha256Hex};
+
+/// A bundle is open on a device: which one, where it was read, whose signatures were checked.
+pub(crate) fn opened(bundle: &Bundle, path: Option<&Path>, device: &str) {
+    let keys = |keys: &[Sha256Hex]| {
+        let keys = keys.iter().map(Sha256Hex::as_str);
+        keys.collect::<Vec<_>>().join(" ")
+    };
+    let signed_by = bundle.signed_by();
+    tracing::info!(
+        sha256 = %bundle.hash(),
+        path = path.map(|path| tracing::field::display(path.display())),
+        signed_by = (!signed_by.is_empty()).then(|| tracing::field::display(keys(signed_by))),
+        kernels = bundle.kernels().len(),
+        device,
+        "opened a bundle"
+    );
 }
 
 /// A kernel's code is ready.

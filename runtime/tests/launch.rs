@@ -4,7 +4,7 @@
 mod fixture;
 
 use fixture::*;
-use tilewright_runtime::bundle::{Kernel, Param, ParamValue, ScalarType};
+use tilewright_runtime::bundle::{DType, Kernel, Param, ParamValue, ScalarType, TensorMapAbi};
 use tilewright_runtime::{
     Arg, Backend, Device, DeviceInfo, Launch, Problem, Refusal, Runtime, View, fit, prepare,
 };
@@ -80,6 +80,39 @@ fn parameters_are_packed_where_the_manifest_says() {
         (launch.parts[0].grid, launch.parts[0].block),
         ([2, 3, 1], [64, 1, 1])
     );
+}
+
+/// The tensor map of an operand, and a second one of it, want what the operand does.
+#[test]
+fn a_buffer_that_is_too_small_is_refused_once() {
+    let mut kernel = copy_kernel("copy_f32@x-1");
+    let map = TensorMapAbi::new(
+        "s",
+        DType::F32,
+        [expr("n"), expr("m")],
+        [expr("lds")],
+        [32, 8],
+    );
+    let map = ParamValue::TensorMap(map);
+    kernel.launches[0].params = Param::pack([("first", map.clone()), ("second", map)]);
+    let kernel = &resolved(kernel);
+    let problem = problem().row_major("d", 72);
+    let view = |operand, address, bytes| View {
+        operand,
+        address,
+        bytes,
+    };
+    let views = [view("s", 0x1000, 64), view("d", 0x8000, 1 << 20)];
+    let fits = fit(kernel, &problem, &device()).unwrap();
+    let refusals = prepare(kernel, &fits, &device(), &views).unwrap_err();
+    let needs = (2 * 72 + 70) * 4;
+    let operand = "s".to_owned();
+    let wanted = Refusal::BufferTooSmall {
+        operand,
+        needs,
+        has: 64,
+    };
+    assert_eq!(refusals, [wanted]);
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! Selection allocates nothing, and what it takes is what a launch takes.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 #[path = "fixture/counting.rs"]
 mod counting;
@@ -10,7 +10,10 @@ use fixture::*;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tilewright_runtime::bundle::*;
-use tilewright_runtime::{Arg, Device, EmulatorSettings, Problem, Query, Runtime, Source, fit};
+use tilewright_runtime::{
+    Arg, Device, EmulatorSettings, Error, HostLaunch, Placed, Problem, Query, Refusal, Request,
+    Runtime, Source, fit,
+};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -59,6 +62,99 @@ fn a_selection_does_not_allocate() {
     }
 }
 
+/// A gemm that takes 4 bytes of workspace for each element of its result, and 64 at least.
+fn roomy_gemm(id: &str) -> Kernel {
+    let mut kernel = gemm_kernel(id);
+    let params = kernel.launches[0].params.clone();
+    let params = params
+        .iter()
+        .map(|one| (one.name.as_str(), one.value.clone()));
+    kernel.launches[0].params = Param::pack(params.chain([("scratch", ParamValue::Workspace)]));
+    kernel.workspace.bytes = expr("m * n * 4");
+    kernel.workspace.zero_bytes = 64;
+    kernel
+}
+
+#[test]
+fn a_limit_of_the_workspace_keeps_the_tables_in_use() {
+    let runtime = tabled(vec![
+        roomy_gemm("gemm_f32@a-1"),
+        gemm_kernel("gemm_f32@b-2"),
+    ]);
+    let query = Query::gemm();
+    let problem = packed_gemm(64, 64, 64);
+    let chosen = |problem: &Problem| {
+        let selection = runtime.select(&query, problem, &[]).unwrap();
+        assert_ne!(selection.source, Source::Untuned);
+        (selection.kernel.id.as_str(), selection.passed_over)
+    };
+    assert_eq!(chosen(&problem), ("gemm_f32@a-1", 0));
+    let enough = problem.clone().with_workspace_limit(64 * 64 * 4);
+    assert_eq!(chosen(&enough), ("gemm_f32@a-1", 0));
+    let short = problem.clone().with_workspace_limit(64 * 64 * 4 - 1);
+    assert_eq!(chosen(&short), ("gemm_f32@b-2", 1));
+    let (count, _) = allocations(|| runtime.select(&query, &short, &[]).unwrap());
+    assert_eq!(count, 0);
+    // Zeros that it wants count as well.
+    let small = packed_gemm(1, 1, 64);
+    assert_eq!(
+        chosen(&small.clone().with_workspace_limit(64)).0,
+        "gemm_f32@a-1"
+    );
+    assert_eq!(chosen(&small.with_workspace_limit(63)).0, "gemm_f32@b-2");
+}
+
+#[test]
+fn a_kernel_beyond_the_limit_says_what_it_needs() {
+    let alone = tabled(vec![roomy_gemm("gemm_f32@a-1")]);
+    let problem = packed_gemm(8, 8, 8).with_workspace_limit(0);
+    let error = alone.select(&Query::gemm(), &problem, &[]).unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.contains("it needs 256 bytes of workspace; 0 are allowed"),
+        "{text}"
+    );
+    assert!(matches!(error, Error::NothingFits { kinds, .. } if kinds["workspace_limit"] == 1));
+    assert!(alone.find("gemm_f32", Some(&problem)).is_err());
+    let meant = alone.meant("gemm").unwrap();
+    let request = Request::of_problem(meant[0], &problem).unwrap();
+    let told = alone.explain("gemm", &[(meant[0], &request)]).to_string();
+    assert!(
+        told.contains("in 0 bytes of workspace, on emulator"),
+        "{told}"
+    );
+    assert!(
+        told.contains("refused: gemm_f32@a-1: it needs 256 bytes"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_limit_is_of_what_a_launch_is_lent() {
+    let bundle = bundle_of([(scaled_kernel("scaled@x-1"), SCALED)]);
+    let runtime = Runtime::new(bundle, Device::emulator());
+    let kernel = &runtime.kernels()[0];
+    let problem = Problem::of([("m", 3)]).with_scalar("alpha", 2.0);
+    let problem = problem.row_major("s", 4).row_major("d", 4);
+    let request = Request::of_problem(kernel, &problem).unwrap();
+    let mut operands: Vec<Placed<'_>> = request.operands.clone();
+    operands[0].address = 0x1000;
+    operands[1].address = 0x2000;
+    let prepared = |problem: &Problem| {
+        let loaded = runtime.load(kernel).unwrap();
+        HostLaunch::new(runtime.device(), loaded, problem.clone(), &operands)
+    };
+    let wanted = prepared(&problem).unwrap().workspace_bytes();
+    assert_eq!(wanted, 3 * 4 * 4);
+    assert!(prepared(&problem.clone().with_workspace_limit(wanted)).is_ok());
+    let short = problem.with_workspace_limit(wanted - 1);
+    let (needs, allowed) = (wanted, wanted - 1);
+    let Err(Error::Refused { refusals, .. }) = prepared(&short) else {
+        panic!("a launch beyond the limit is prepared");
+    };
+    assert_eq!(refusals, [Refusal::WorkspaceLimit { needs, allowed }]);
+}
+
 /// Problems that are right, and such as are wrong in many ways.
 fn any_problem(rng: &mut StdRng) -> Problem {
     let mut extent = || match rng.random_range(0..12) {
@@ -85,7 +181,10 @@ fn any_problem(rng: &mut StdRng) -> Problem {
             _ => problem.row_major(name, cols + pad),
         };
     }
-    problem
+    match rng.random_range(0..4) {
+        0 => problem.with_workspace_limit(rng.random_range(0..1 << 20)),
+        _ => problem,
+    }
 }
 
 #[test]
@@ -113,6 +212,7 @@ fn what_is_accepted_is_what_fits() {
         large("gemm_f32@scalar-6", "scalar"),
         large("gemm_f32@cluster-7", "cluster"),
         large("gemm_f32@workspace-8", "workspace"),
+        roomy_gemm("gemm_f32@roomy-9"),
     ];
     let query = Query::gemm();
     let mut rng = StdRng::seed_from_u64(11);

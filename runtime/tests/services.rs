@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use fixture::*;
 use listening::Listening;
-use tilewright_runtime::bundle::{TunedDevice, TunedPoint};
+use tilewright_runtime::bundle::{Policy, SigningKey, TunedDevice, TunedPoint};
 use tilewright_runtime::{
     Arg, Device, EmulatorSettings, Error, FoundBy, Load, Options, Problem, Query, Refusal, Runtime,
     Source,
@@ -329,4 +329,31 @@ fn a_refusal_names_itself_in_events_and_errors_alike() {
     for line in lines {
         assert!(text.contains(&line), "{text}");
     }
+}
+
+#[test]
+fn a_bundle_is_told_of_by_hash_path_and_keys() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kernels");
+    let mut bundle = bundle();
+    let key = SigningKey::from_random(&[7; 32]);
+    bundle.sign(&key);
+    bundle.save(&path).unwrap();
+    let policy = Policy::signed_by([key.public()]);
+    let of_path = heard(|| {
+        Runtime::open_with(&path, Device::emulator(), &policy).unwrap();
+    });
+    let (hash, id) = (bundle.hash().clone(), key.public().id());
+    let place = path.display();
+    let wanted = format!(
+        "INFO message=opened a bundle sha256={hash} path={place} signed_by={id} kernels=4 \
+         device=\"emulator\"\n"
+    );
+    assert_eq!(of_path, wanted);
+    let embedded = heard(|| {
+        Runtime::new(bundle, Device::emulator());
+    });
+    let wanted =
+        format!("INFO message=opened a bundle sha256={hash} kernels=4 device=\"emulator\"\n");
+    assert_eq!(embedded, wanted);
 }

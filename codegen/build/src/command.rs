@@ -74,7 +74,7 @@ const OWN: [&str; 2] = [
     "note: other problems are refused",
 ];
 
-/// What is told of functions that share a word: those of a build step have a struct each.
+/// What a note on functions that share a word has in it, which the build step makes of the bundle.
 const OF_WORDS: &str = "` is the word of ";
 
 /// What begins the report of what is legal in a spec and may not be meant.

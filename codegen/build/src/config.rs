@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use tilewright_bundle::{Bundle, BundleWriter, Capability, Kernel, Route};
+use tilewright_bundle::{Bundle, BundleWriter, Capability, Kernel, Route, shared_words};
 
 use crate::arch::capability;
 use crate::command;
@@ -246,6 +246,8 @@ impl Config {
         };
         let bundle = Bundle::open(&path).map_err(Error::bundle(&path))?;
         warnings.extend(self.uncovered(&bundle, least)?);
+        let kernels: Vec<&Kernel> = bundle.kernels().iter().collect();
+        warnings.extend(shared_words(&kernels).iter().map(ToString::to_string));
         warnings.extend(features::unknown(&self.off));
         let source = out.join(format!("{name}.rs"));
         let text = launchers::source(&bundle, &file)?;

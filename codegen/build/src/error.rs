@@ -48,12 +48,12 @@ pub enum Error {
         reports: Vec<String>,
     },
     /// A bundle was refused.
-    #[error("{}", at(path, source))]
+    #[error("{}", at(path, error))]
     Bundle {
         /// The bundle.
         path: PathBuf,
         /// Why.
-        source: tilewright_bundle::Error,
+        error: tilewright_bundle::Error,
     },
     /// A name of a bundle cannot be one of Rust.
     #[error("{}", problems.join("\n"))]
@@ -89,12 +89,12 @@ pub enum Error {
         LAST_RESORT = tilewright_bundle::LAST_RESORT)]
     Uncovered(String),
     /// A file could not be read or written.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {error}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: std::io::Error,
+        error: std::io::Error,
     },
 }
 
@@ -108,12 +108,12 @@ impl fmt::Debug for Error {
 impl Error {
     pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
         let path = path.to_owned();
-        |source| Error::Io { path, source }
+        |error| Error::Io { path, error }
     }
 
     pub(crate) fn bundle(path: &Path) -> impl FnOnce(tilewright_bundle::Error) -> Error {
         let path = path.to_owned();
-        |source| Error::Bundle { path, source }
+        |error| Error::Bundle { path, error }
     }
 }
 

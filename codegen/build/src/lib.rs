@@ -23,7 +23,9 @@
 //! compute the same are one function and share one struct: it has the name of the spec with the
 //! shortest name, of several the first, and the names of the others are aliases of it. So code that
 //! names one spec compiles as long as that spec is there, whichever others come or go. Specs that
-//! compute different things and have the same name in Rust are refused.
+//! compute different things and have the same name in Rust are refused. Functions that share a
+//! word, what stands behind `kernel`, and their types are a warning: they may have been one
+//! function, before the formula of one spec was edited alone.
 //!
 //! # Where kernels come from
 //!

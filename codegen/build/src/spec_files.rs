@@ -39,7 +39,7 @@ pub fn spec_files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
             match std::fs::metadata(&path) {
                 Ok(kind) if kind.is_dir() => folders.push(path),
                 Ok(_) if named => files.push(path),
-                Err(source) if named => return Err(Error::Io { path, source }),
+                Err(error) if named => return Err(Error::Io { path, error }),
                 _ => {}
             }
         }

@@ -1,5 +1,5 @@
 //! The build step by its routes, outside of a build script.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,9 +8,9 @@ use tempfile::TempDir;
 #[cfg(feature = "llvm")]
 use tilewright_build::Checked;
 use tilewright_build::{Config, Error};
-use tilewright_bundle::Bundle;
 #[cfg(feature = "llvm")]
 use tilewright_bundle::Route;
+use tilewright_bundle::{Bundle, Sha256Hex};
 use tilewright_fixture::{COPY, GEMM, copy_kernel, gemm_kernel, hopper_gemm, writer_of};
 
 struct Package(TempDir);
@@ -110,6 +110,35 @@ fn a_committed_bundle_needs_no_generator() {
     let none = told("sm_70");
     assert!(none.contains("no kernel that sm_70 runs"), "{none}");
     assert!(none.contains("are for sm_80, sm_90a, and run"), "{none}");
+}
+
+/// Of two specs of one function one was edited: no kernel of the other stands in for it any more.
+#[test]
+fn specs_that_stopped_being_one_function_are_a_warning() {
+    let package = Package::new();
+    let built = |compute: &str| {
+        let mut any = copy_kernel("copy_any@plain-1");
+        any.semantics.compute = compute.to_owned();
+        any.semantics.function = Sha256Hex::default();
+        let kernels = [(copy_kernel("copy_f32@plain-1"), COPY), (any, COPY)];
+        let _ = fs::remove_file(package.at("two.zip"));
+        writer_of(kernels).write(&package.at("two.zip")).unwrap();
+        let config = package.config().committed(package.at("two.zip"));
+        config.build().unwrap().warnings
+    };
+    assert_eq!(built("d[m,n] = s[m,n]"), [""; 0]);
+    let told = built("d[m,n] = s[m,n] + 1");
+    let [one] = &told[..] else {
+        panic!("{told:?}");
+    };
+    assert!(
+        one.starts_with("`copy` is the word of 2 functions"),
+        "{one}"
+    );
+    assert!(
+        one.contains("copy_any") && one.contains("copy_f32"),
+        "{one}"
+    );
 }
 
 #[test]

@@ -20,23 +20,31 @@ impl FromStr for Bytes {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Bytes, String> {
-        let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
-        let shift = match &text[digits.len()..] {
-            "" | "B" => 0,
-            "KiB" => 10,
-            "MiB" => 20,
-            "GiB" => 30,
-            unit => return Err(format!("unit `{unit}` is none of B, KiB, MiB, GiB")),
-        };
-        let count: u64 = digits
-            .parse()
-            .map_err(|error| format!("`{digits}`: {error}"))?;
-        match count.checked_mul(1 << shift) {
-            Some(0) => Err("at least one byte".to_owned()),
-            Some(bytes) => Ok(Bytes(bytes)),
-            None => Err("more than 64 bits hold".to_owned()),
+        match bytes(text)? {
+            0 => Err("at least one byte".to_owned()),
+            bytes => Ok(Bytes(bytes)),
         }
     }
+}
+
+/// A number of bytes that may be 0, written as [`Bytes`] are.
+///
+/// # Errors
+/// When it is no number of bytes.
+pub fn bytes(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let shift = match &text[digits.len()..] {
+        "" | "B" => 0,
+        "KiB" => 10,
+        "MiB" => 20,
+        "GiB" => 30,
+        unit => return Err(format!("unit `{unit}` is none of B, KiB, MiB, GiB")),
+    };
+    let count: u64 = digits
+        .parse()
+        .map_err(|error| format!("`{digits}`: {error}"))?;
+    let bytes = count.checked_mul(1 << shift);
+    bytes.ok_or_else(|| "more than 64 bits hold".to_owned())
 }
 
 impl fmt::Display for Bytes {

@@ -1,4 +1,6 @@
 //! Why a bundle cannot be opened or written; every error names the entry at fault.
+//!
+//! What an error says of its cause stands in its own text: no cause behind it says it once more.
 
 mod archive;
 mod signature;
@@ -13,12 +15,12 @@ pub use self::signature::{KeyError, SignatureFault};
 #[derive(thiserror::Error)]
 pub enum Error {
     /// The operating system refused.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {error}", path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
         /// Its answer.
-        source: std::io::Error,
+        error: std::io::Error,
     },
     /// There is no bundle at a path.
     #[error(
@@ -76,7 +78,7 @@ pub enum Error {
         problems: Vec<ArchiveProblem>,
     },
     /// The bundle is not signed as is required, or its signatures are none.
-    #[error("{0}")]
+    #[error(transparent)]
     Signature(#[from] SignatureFault),
     /// A bundle was to be written where something else lies; nothing was changed.
     #[error("{}", foreign(path, files))]
@@ -88,12 +90,12 @@ pub enum Error {
         files: Vec<String>,
     },
     /// What is wrong with the bundle at a path, where that itself names no path.
-    #[error("{}:{}", path.display(), told_at(source))]
+    #[error("{}:{}", path.display(), told_at(error))]
     At {
         /// The folder or file.
         path: PathBuf,
         /// What is wrong there.
-        source: Box<Error>,
+        error: Box<Error>,
     },
     /// Entries contradict themselves, each other, the limits or the files. All problems at once.
     #[error("{}", list(problems.iter().map(|p| (&p.entry, &p.message))))]
@@ -123,7 +125,7 @@ impl Error {
     /// What is wrong, wherever it is: the same without the path of [`Error::At`].
     pub fn without_path(self) -> Error {
         match self {
-            Error::At { source, .. } => *source,
+            Error::At { error, .. } => *error,
             other => other,
         }
     }
@@ -137,15 +139,15 @@ impl Error {
             | Error::At { .. }) => named,
             other => Error::At {
                 path: path.to_owned(),
-                source: Box::new(other),
+                error: Box::new(other),
             },
         }
     }
 
-    pub(crate) fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Error {
+    pub(crate) fn io(path: impl Into<PathBuf>, error: std::io::Error) -> Error {
         Error::Io {
             path: path.into(),
-            source,
+            error,
         }
     }
 
@@ -253,8 +255,8 @@ fn foreign(path: &Path, files: &[String]) -> String {
 
 /// What is wrong at a path that is told before: an archive is what lies there, and several problems
 /// have a line each.
-fn told_at(source: &Error) -> String {
-    let told = source.to_string();
+fn told_at(error: &Error) -> String {
+    let told = error.to_string();
     match told.contains('\n') {
         true => format!("\n{told}"),
         false => format!(" {}", told.strip_prefix("archive: ").unwrap_or(&told)),

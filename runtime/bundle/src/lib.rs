@@ -158,6 +158,8 @@ mod combine;
 
 mod last_resort;
 
+mod shared_words;
+
 pub use abi::{LaunchAbi, MAX_PARAM_BYTES, Param, ParamValue, Scalar, ScalarType, Workspace};
 pub use bundle::{Bundle, named};
 pub use certificate::{Certificate, MAX_CERTIFICATE_BYTES};
@@ -181,6 +183,7 @@ pub use manifest::{
 };
 pub use packed::PackedOrder;
 pub use place::{is_zip, may_write};
+pub use shared_words::{SharedWord, shared_words};
 pub use signature::{
     Keyring, Policy, SIGNATURES_FILE, SIGNATURES_FORMAT, Signature, Signatures, signed_text,
 };

@@ -212,7 +212,7 @@ fn listed(kind: &'static str, all: &[String]) -> Vec<Why> {
 
 fn of_bundle(error: &BundleError) -> Vec<Why> {
     match error {
-        BundleError::At { source, .. } => of_bundle(source),
+        BundleError::At { error, .. } => of_bundle(error),
         BundleError::Invalid { problems } => {
             let one = |p: &tilewright_runtime::bundle::Problem| {
                 Why::of("bundle", &p.entry, format!("{}: {}", p.entry, p.message))

@@ -11,7 +11,7 @@ use crate::observe::watch::Watch;
 
 /// Memory of the emulator, with the ranges nobody has written yet.
 pub struct EmulatedBuffer {
-    content: Mutex<Content>,
+    content: Arc<Mutex<Content>>,
     bytes: u64,
     /// What the device that it was taken on shares with its clones.
     owner: Arc<Watch>,
@@ -47,7 +47,7 @@ impl EmulatedBuffer {
             undefined: std::iter::once(0..bytes).collect(),
         };
         Ok(EmulatedBuffer {
-            content: Mutex::new(content),
+            content: Arc::new(Mutex::new(content)),
             bytes,
             owner: owner.clone(),
         })
@@ -55,6 +55,20 @@ impl EmulatedBuffer {
 
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// The same memory, kept by one more owner.
+    pub(crate) fn shared(&self) -> EmulatedBuffer {
+        EmulatedBuffer {
+            content: self.content.clone(),
+            bytes: self.bytes,
+            owner: self.owner.clone(),
+        }
+    }
+
+    /// Whether both are the same memory.
+    pub(crate) fn is_same(&self, other: &EmulatedBuffer) -> bool {
+        Arc::ptr_eq(&self.content, &other.content)
     }
 
     /// Whether it was taken on the device of that watch.

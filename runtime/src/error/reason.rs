@@ -62,6 +62,7 @@ impl Refusal {
             | Refusal::ExtraBuffer { .. }
             | Refusal::GivenTwice { .. }
             | Refusal::BufferTooSmall { .. } => "buffer",
+            Refusal::WorkspaceLimit { .. } => "workspace_limit",
             Refusal::WorkspaceTooSmall { .. } | Refusal::WorkspaceAlignment { .. } => "workspace",
             Refusal::Overlap { .. } | Refusal::MayOverlap { .. } => "overlap",
             Refusal::Expression { .. } | Refusal::Range { .. } => "range",
@@ -154,6 +155,9 @@ impl Refusal {
                 needs,
                 has,
             } => Reason::of(operand).needs(needs).has(has),
+            Refusal::WorkspaceLimit { needs, allowed } => {
+                Reason::of("workspace").needs(needs).has(allowed)
+            }
             Refusal::WorkspaceTooSmall { needs, has } => {
                 Reason::of("workspace").needs(needs).has(has)
             }

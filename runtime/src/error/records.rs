@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 #[derive(thiserror::Error)]
 pub enum RecordsError {
     /// The operating system refused.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {error}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
         /// Its answer.
-        source: std::io::Error,
+        error: std::io::Error,
     },
     /// Another process is adding records.
     #[error(

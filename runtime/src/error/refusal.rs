@@ -311,6 +311,14 @@ pub enum Refusal {
         /// Bytes from the offset to the buffer's end.
         has: u64,
     },
+    /// It wants more scratch memory than the problem allows.
+    #[error("it needs {needs} bytes of workspace; {allowed} are allowed")]
+    WorkspaceLimit {
+        /// Bytes that a launch wants.
+        needs: u64,
+        /// Bytes that the problem allows.
+        allowed: u64,
+    },
     /// Scratch memory of the caller's is too small.
     #[error("the workspace has {has} bytes; {needs} are needed")]
     WorkspaceTooSmall {

@@ -1,4 +1,5 @@
-//! What a caller wants computed: named extents, the strides of each operand, scalars.
+//! What a caller wants computed: named extents, the strides of each operand, scalars; and what it
+//! allows for that: promises, a limit of the workspace.
 
 use std::borrow::Cow;
 
@@ -30,6 +31,8 @@ pub struct Problem {
     /// Bits of an f64 each.
     scalars: Vec<(String, u64)>,
     promises: Vec<String>,
+    /// In bytes; `None` where a launch may take whatever it wants.
+    workspace_limit: Option<u64>,
 }
 
 impl Problem {
@@ -41,13 +44,8 @@ impl Problem {
 
     /// A problem of these extents, whose operands have no strides yet.
     pub fn of<N: Into<Cow<'static, str>>>(extents: impl IntoIterator<Item = (N, i64)>) -> Problem {
-        let none = Problem {
-            extents: Vec::new(),
-            strides: Vec::new(),
-            scalars: Vec::new(),
-            promises: Vec::new(),
-        };
-        extents.into_iter().fold(none, |problem, (name, value)| {
+        let extents = extents.into_iter();
+        extents.fold(Problem::default(), |problem, (name, value)| {
             problem.with_extent(name, value)
         })
     }
@@ -93,6 +91,20 @@ impl Problem {
         if !self.promises(promise) {
             self.promises.push(promise.to_owned());
         }
+        self
+    }
+
+    /// The same problem for which no kernel is selected or launched that wants more than so many
+    /// bytes of workspace, in place of an earlier limit. With 0 those without workspace are left.
+    ///
+    /// ```
+    /// use tilewright_runtime::Problem;
+    /// let problem = Problem::new(16, 4096, 8192).with_workspace_limit(1 << 20);
+    /// assert_eq!(problem.to_string(), "16x4096x8192 in 1048576 bytes of workspace");
+    /// ```
+    #[must_use]
+    pub fn with_workspace_limit(mut self, bytes: u64) -> Problem {
+        self.workspace_limit = Some(bytes);
         self
     }
 
@@ -154,6 +166,11 @@ impl Problem {
     /// What the caller has confirmed, in the order given.
     pub fn confirmed(&self) -> impl Iterator<Item = &str> {
         self.promises.iter().map(String::as_str)
+    }
+
+    /// Bytes of workspace that a launch may take; `None` where it may take what it wants.
+    pub fn workspace_limit(&self) -> Option<u64> {
+        self.workspace_limit
     }
 
     /// Operands with strides, in the order given.
@@ -257,6 +274,9 @@ impl std::fmt::Display for Problem {
         }
         for promise in &self.promises {
             write!(f, " promise {promise:?}")?;
+        }
+        if let Some(bytes) = self.workspace_limit {
+            write!(f, " in {bytes} bytes of workspace")?;
         }
         Ok(())
     }

@@ -45,7 +45,7 @@ impl Placed<'_> {
 pub struct Request<'a> {
     /// Tensors by operand.
     pub operands: Vec<Placed<'a>>,
-    /// Scalars, promises, and extents that no tensor says.
+    /// Scalars, promises, a limit of the workspace, and extents that no tensor says.
     pub given: Problem,
 }
 

@@ -58,15 +58,19 @@ impl Runtime {
     /// wanted yet is loaded for it, as a choice does: what the device refuses is not chosen. No
     /// kernel that is passed over is counted.
     pub fn explain(&self, word: &str, meant: &[(&Kernel, &Request<'_>)]) -> Explanation {
+        let asked = only(word, meant).ok();
+        let problem =
+            asked.and_then(|(kernel, asked)| self.candidates().problem(kernel, asked).ok());
+        let problem = problem.unwrap_or_default();
         loop {
-            let known = |kernel: &Kernel| self.known_refusal(kernel);
+            let known = |kernel: &Kernel| self.known_refusal(kernel, &problem);
             let mut told = self.candidates().explain_with(word, meant, known);
             let chosen = told.chosen.as_ref().ok();
             let Some(kernel) = chosen.and_then(|chosen| self.bundle().kernel(&chosen.kernel))
             else {
                 return told;
             };
-            match self.refused_code(kernel) {
+            match self.refused_code(kernel, &problem) {
                 Ok(None) => return told,
                 // What is refused is known from now on.
                 Ok(Some(_)) => {}

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tilewright_bundle::{Bundle, Kernel, Policy};
 
-use crate::device::{Arg, Device, LoadedKernel};
+use crate::device::{Arg, Device, LoadedKernel, beyond_limit};
 use crate::error::{Error, Refusal};
 use crate::events;
 use crate::launch::fit::{LaunchReport, fit, runs_on};
@@ -84,12 +84,16 @@ impl Runtime {
     /// # Errors
     /// When the bundle is refused.
     pub fn open_with(path: &Path, device: Device, policy: &Policy) -> Result<Runtime, Error> {
-        Ok(Runtime::new(policy.open(path)?, device))
+        Ok(Runtime::opened(policy.open(path)?, Some(path), device))
     }
 
     /// Uses a bundle that is open already, such as one embedded in the program.
     pub fn new(bundle: Bundle, device: Device) -> Runtime {
-        events::opened(bundle.kernels().len(), &device.info().name);
+        Runtime::opened(bundle, None, device)
+    }
+
+    fn opened(bundle: Bundle, path: Option<&Path>, device: Device) -> Runtime {
+        events::opened(&bundle, path, &device.info().name);
         Runtime {
             selector: Selector::new(&bundle, device.info()),
             bundle,
@@ -179,24 +183,29 @@ impl Runtime {
     ) -> Result<Pick<'_>, Error> {
         let (info, at) = (self.device.info(), addresses(args));
         loop {
-            let known = |kernel: &Kernel| self.known_refusal(kernel);
+            let known = |kernel: &Kernel| self.known_refusal(kernel, problem);
             let pick = among(self.kernels().iter(), query, problem, info, &at, known);
             let pick = self.tally.heed(pick)?;
             // What is refused is known from now on.
-            if self.refused_code(pick.kernel)?.is_none() {
+            if self.refused_code(pick.kernel, problem)?.is_none() {
                 self.count(&pick);
                 return Ok(pick);
             }
         }
     }
 
-    /// Loads a kernel; why it is passed over, where its code is refused.
+    /// Loads a kernel; why it is passed over for a problem that it fits, where its code is refused
+    /// or wants more workspace than is allowed.
     ///
     /// # Errors
     /// What says something of the device, not of the code.
-    pub(crate) fn refused_code(&self, kernel: &Kernel) -> Result<Option<Refusal>, Error> {
+    pub(crate) fn refused_code(
+        &self,
+        kernel: &Kernel,
+        problem: &Problem,
+    ) -> Result<Option<Refusal>, Error> {
         match self.load(kernel) {
-            Ok(_) => Ok(None),
+            Ok(loaded) => beyond_limit(&self.device, &loaded, problem),
             Err(error @ (Error::Load { .. } | Error::Refused { .. })) => {
                 let reason = error.to_string();
                 Ok(Some(Refusal::Load { reason }))
@@ -206,12 +215,20 @@ impl Runtime {
     }
 
     /// The same where it is known already; nothing is loaded for it, and nobody is waited for.
-    pub(crate) fn known_refusal(&self, kernel: &Kernel) -> Option<Refusal> {
-        let loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        let slot = loaded.get(&kernel.id)?.try_lock().ok()?;
-        let refused = slot.as_ref()?.as_ref().err()?;
-        let reason = refused.error(kernel).to_string();
-        Some(Refusal::Load { reason })
+    pub(crate) fn known_refusal(&self, kernel: &Kernel, problem: &Problem) -> Option<Refusal> {
+        let code = {
+            let loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+            let slot = loaded.get(&kernel.id)?.try_lock().ok()?;
+            let code = slot.as_ref()?.as_ref();
+            code.cloned().map_err(|refused| refused.error(kernel))
+        };
+        match code {
+            // A driver that fails is heard when the code is wanted.
+            Ok(code) => beyond_limit(&self.device, &code, problem).ok().flatten(),
+            Err(error) => Some(Refusal::Load {
+                reason: error.to_string(),
+            }),
+        }
     }
 
     /// The kernel that the bundle's tuning tables choose for a problem, as a lookup that does not
@@ -251,7 +268,7 @@ impl Runtime {
         loop {
             let selection = self.select_at(query, problem, addresses)?;
             // What is refused is known now, and not selected again.
-            if self.refused_code(selection.kernel)?.is_none() {
+            if self.refused_code(selection.kernel, problem)?.is_none() {
                 return Ok(selection);
             }
         }
@@ -265,7 +282,7 @@ impl Runtime {
     ) -> Result<Selection<'_>, Error> {
         let device = self.device.info();
         let candidates = Candidates::new(&self.bundle, &self.selector, device);
-        let known = |kernel: &Kernel| self.known_refusal(kernel);
+        let known = |kernel: &Kernel| self.known_refusal(kernel, problem);
         let chosen = candidates.select(query, problem, at, known);
         let (selection, skips) = self.tally.heed(chosen)?;
         let kernel = selection.kernel;
@@ -288,7 +305,7 @@ impl Runtime {
             let named = self.selector.named(&self.bundle, query, problem);
             for kernel in named.take(count) {
                 let mut refused = fit(kernel, problem, self.device.info()).err();
-                let code = self.known_refusal(kernel);
+                let code = self.known_refusal(kernel, problem);
                 refused = refused.or_else(|| code.map(|refusal| vec![refusal]));
                 let first = refused.as_ref().and_then(|all| all.first());
                 let reason = first.map_or("an operand is not aligned".to_owned(), |refusal| {
@@ -313,7 +330,7 @@ impl Runtime {
         loop {
             let kernel = self.select(query, problem, args)?.kernel;
             // What is refused is known from now on, and not selected again.
-            if self.refused_code(kernel)?.is_none() {
+            if self.refused_code(kernel, problem)?.is_none() {
                 let report = self.launch(kernel, problem, args)?;
                 return Ok((kernel, report));
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tilewright_bundle::Kernel;
 
 use crate::cuda::{CudaDevice, CudaKernel, DeviceMemory};
-use crate::device::{LoadedKernel, prepare_cuda};
+use crate::device::{Buffer, LoadedKernel, prepare_cuda};
 use crate::error::{Error, Refusal, refused};
 use crate::launch::fit::{Launch, View, fit};
 use crate::launch::problem::Problem;
@@ -15,11 +15,22 @@ use crate::launch::request::Placed;
 /// Address of scratch memory is a multiple of it.
 pub const WORKSPACE_ALIGNMENT_BYTES: u64 = 256;
 
-/// A kernel on a problem and on memory of a GPU, checked and packed.
+/// A kernel on a problem and on memory of a device, checked and packed.
 #[derive(Debug, Clone)]
 pub struct Prepared {
-    loaded: Arc<LoadedKernel>,
-    launch: Launch,
+    pub(super) loaded: Arc<LoadedKernel>,
+    pub(super) launch: Launch,
+    /// What a launch on the emulator is of; `None` on a GPU.
+    pub(super) emulated: Option<Arc<Emulated>>,
+}
+
+/// What a prepared launch on the emulator is of.
+#[derive(Debug)]
+pub(super) struct Emulated {
+    pub problem: Problem,
+    /// Each operand with its memory, which stays as long as the launch does, and where in it the
+    /// operand begins, in bytes.
+    pub operands: Vec<(String, Buffer, u64)>,
 }
 
 impl Prepared {
@@ -28,7 +39,8 @@ impl Prepared {
         self.loaded.kernel()
     }
 
-    /// The launches as numbers.
+    /// The launches as numbers; on the emulator, which places memory anew at each launch, its
+    /// addresses are none that a launch has.
     pub fn launch(&self) -> &Launch {
         &self.launch
     }
@@ -80,7 +92,11 @@ impl CudaDevice {
             prepare_cuda(&loaded, &fits, self, &views)
         };
         let launch = loaded.counted(prepared())?;
-        Ok(Prepared { loaded, launch })
+        Ok(Prepared {
+            loaded,
+            launch,
+            emulated: None,
+        })
     }
 
     /// Enqueues a prepared launch, with scratch memory that the runtime keeps for this stream: it

@@ -9,7 +9,7 @@ use tilewright_bundle::{
     ParamValue, Scalar,
 };
 
-use crate::launch::fit::{alignment_bytes, is_promise, range_of, runs_on};
+use crate::launch::fit::{alignment_bytes, beyond_limit, is_promise, range_of, runs_on};
 use crate::launch::info::DeviceInfo;
 use crate::launch::layout::{Extents, least_stride};
 use crate::launch::problem::{MAX_EXTENT, Problem, constants, has_no_output, is_extent};
@@ -215,6 +215,11 @@ impl Acceptance {
                 Assumption::Promise { promise, .. } => problem.promises(promise),
             });
         holds.then_some(())?;
+        if problem.workspace_limit().is_some() {
+            let bytes = u64::try_from(kernel.workspace.bytes.eval(&env).ok()?).ok()?;
+            let beyond = beyond_limit(kernel, bytes, problem.workspace_limit());
+            beyond.is_none().then_some(())?;
+        }
         for (needs, abi) in self.launches.iter().zip(&kernel.launches) {
             env.set(Name::MAX_CLUSTERS, needs.max_clusters);
             needs.hold(abi, &env)?;

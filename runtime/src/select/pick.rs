@@ -17,6 +17,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use tilewright_bundle::{Assumption, Bundle, DType, Kernel, Sha256Hex};
+use tilewright_formula::problem;
 
 use crate::device::Arg;
 use crate::error::{Error, Refusal};
@@ -481,23 +482,28 @@ pub fn find<'a>(
 
 /// The error of a name that means no kernel.
 pub(crate) fn unknown(bundle: &Bundle, name: &str) -> Error {
-    let names = bundle
-        .kernels()
-        .iter()
-        .flat_map(|k| [k.id.as_str(), k.spec.as_str()]);
-    let shared = |other: &str| {
-        name.bytes()
-            .zip(other.bytes())
-            .take_while(|(a, b)| a == b)
-            .count()
-    };
-    let nearest = names
-        .max_by_key(|other| shared(other))
-        .filter(|other| shared(other) > 2);
+    let kernels = bundle.kernels().iter();
+    let names = kernels.flat_map(|kernel| [kernel.id.as_str(), kernel.spec.as_str()]);
     Error::UnknownKernel {
         name: name.to_owned(),
-        nearest: nearest.map(str::to_owned),
+        nearest: nearest(name, names).map(str::to_owned),
     }
+}
+
+/// Bytes that a name begins with as another does, for the one to be told for the other.
+const LEAST_SHARED: usize = 3;
+
+/// The name that is meant: the one with the fewest letters wrong, else the one that begins most
+/// alike, the shortest of those.
+fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str> + Clone) -> Option<&'n str> {
+    let shared = |other: &str| {
+        let pairs = name.bytes().zip(other.bytes());
+        pairs.take_while(|(one, other)| one == other).count()
+    };
+    let alike = |other: &&str| shared(other) >= LEAST_SHARED;
+    let begins = names.clone().filter(alike);
+    let begins = || begins.min_by_key(|other| (Reverse(shared(other)), other.len()));
+    problem::nearest(name, names).or_else(begins)
 }
 
 /// Operand addresses of launch arguments as far as they matter to alignment: every allocation
@@ -506,4 +512,20 @@ pub fn addresses<'a>(args: &[Arg<'a>]) -> Vec<(&'a str, u64)> {
     args.iter()
         .map(|arg| (arg.operand, arg.offset_bytes))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    #[test]
+    fn the_nearest_name_is_the_one_that_is_meant() {
+        let names = || ["glu_any@a-1", "glu_any", "glu@b-2", "glu", "glu_wide"].into_iter();
+        assert_eq!(nearest("glue", names()), Some("glu"));
+        assert_eq!(nearest("gul", names()), Some("glu"));
+        assert_eq!(nearest("glu_wdie", names()), Some("glu_wide"));
+        // Of those that begin alike the shortest.
+        assert_eq!(nearest("glu_any_rows_of_16", names()), Some("glu_any"));
+        assert_eq!(nearest("softmax", names()), None);
+    }
 }

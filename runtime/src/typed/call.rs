@@ -18,6 +18,7 @@ use crate::launch::problem::{MAX_EXTENT, Problem};
 use crate::launch::request::{Placed, Request};
 use crate::launch::tensors::Described;
 use crate::open::runtime::Runtime;
+use crate::run::on_emulator::Lent;
 use crate::run::prepared::Prepared;
 use crate::select::explanation::Explanation;
 use crate::select::functions::DIGITS;
@@ -115,6 +116,15 @@ impl<'a> Call<'a> {
         self
     }
 
+    /// The same, for which no kernel is taken that wants more than so many bytes of workspace: a
+    /// service that lends scratch memory says here how much it has. With 0 kernels without
+    /// workspace are left.
+    #[must_use]
+    pub fn workspace_limit(mut self, bytes: u64) -> Call<'a> {
+        self.problem = self.problem.with_workspace_limit(bytes);
+        self
+    }
+
     /// The kernel that a launch would run: its code is loaded, and one that the device refuses is
     /// passed over.
     ///
@@ -165,30 +175,31 @@ impl<'a> Call<'a> {
         Ok((kernel, LaunchReport::default()))
     }
 
-    /// Checks everything and packs a launch on memory of a GPU, without launching, to be enqueued
-    /// as often as that memory lives ([`CudaDevice::enqueue_on`]).
+    /// Checks everything and packs a launch on memory of the device, without launching, to be
+    /// enqueued as often as that memory lives ([`Device::enqueue_on`]).
     ///
     /// # Errors
-    /// As [`Call::launch`], and when an operand does not lie on the GPU.
+    /// As [`Call::launch`], and when an operand does not lie on the device.
     pub fn prepare(self, runtime: &Runtime) -> Result<Prepared, Error> {
-        let prepared = self.prepared_on(runtime, gpu(runtime)?)?;
-        Ok(prepared.1)
+        match runtime.device() {
+            Device::Cuda(device) => Ok(self.prepared_on(runtime, device)?.1),
+            Device::Emulator(_) => self.prepared_on_emulator(runtime),
+        }
     }
 
     /// As [`Call::prepare`], then enqueues on a stream of the caller's, `CUstream` or
-    /// `cudaStream_t`, null the default one.
+    /// `cudaStream_t`, null the default one; on the emulator, where it is null, runs to its end.
     ///
     /// # Safety
     /// The operands' memory stays, and nobody else uses it, until the work is done; the stream
     /// belongs to the device's primary context.
     ///
     /// # Errors
-    /// As [`Call::prepare`], and when the driver refuses the launch.
+    /// As [`Call::prepare`] and [`Device::enqueue_on`].
     pub unsafe fn enqueue_on(self, runtime: &Runtime, stream: *mut c_void) -> Result<(), Error> {
-        let device = gpu(runtime)?;
-        let (_, prepared) = self.prepared_on(runtime, device)?;
+        let prepared = self.prepare(runtime)?;
         // SAFETY: the caller's promise is the callee's.
-        unsafe { device.enqueue_on(stream, &prepared, None) }
+        unsafe { runtime.device().enqueue_on(stream, &prepared, None) }
     }
 
     fn query(&self) -> Query {
@@ -338,12 +349,7 @@ impl<'a> Call<'a> {
                 Memory::Device(buffer @ Buffer::Cuda(_)) => buffer.len(),
                 Memory::Foreign(_, bytes) => *bytes,
                 Memory::Device(_) => return Err(Error::ForeignBuffer),
-                _ => {
-                    return Err(Error::Request(format!(
-                        "`{name}` lies in memory of the host, which a GPU does not read: copy it \
-                         into an Array first"
-                    )));
-                }
+                _ => return Err(on_host(name)),
             };
             let bytes = bytes.saturating_sub(given.at_bytes);
             placed.push(of_bytes(name, *address, bytes));
@@ -351,6 +357,30 @@ impl<'a> Call<'a> {
         let chosen = runtime.usable_at(&self.query(), &problem, &addresses)?;
         let loaded = runtime.load(chosen.kernel)?;
         Ok((chosen.kernel, device.prepare(loaded, &problem, &placed)?))
+    }
+
+    /// The launch for operands where they lie on the emulator.
+    fn prepared_on_emulator(&self, runtime: &Runtime) -> Result<Prepared, Error> {
+        self.check(runtime)?;
+        let (problem, addresses) = (self.problem(runtime), self.addresses(runtime)?);
+        let mut lent: Vec<Lent<'_>> = Vec::new();
+        for operand in &self.operands {
+            let (_, given) = self.place(runtime, operand)?;
+            let memory = match &given.memory {
+                Memory::Device(Buffer::Emulated(memory)) => memory,
+                Memory::Device(_) => return Err(Error::ForeignBuffer),
+                Memory::Foreign(..) => return Err(of_a_gpu()),
+                _ => return Err(on_host(operand.0)),
+            };
+            lent.push(Lent {
+                operand: operand.0,
+                memory,
+                at_bytes: given.at_bytes,
+            });
+        }
+        let chosen = runtime.usable_at(&self.query(), &problem, &addresses)?;
+        let loaded = runtime.load(chosen.kernel)?;
+        Prepared::on_emulator(runtime.device(), loaded, &problem, &lent)
     }
 
     fn launch_on_buffers(self, runtime: &Runtime) -> Result<(&Kernel, LaunchReport), Error> {
@@ -431,12 +461,23 @@ fn taken_by<'k>(kernel: &'k Kernel, input: &str) -> Option<&'k str> {
 fn gpu(runtime: &Runtime) -> Result<&CudaDevice, Error> {
     match runtime.device() {
         Device::Cuda(device) => Ok(device),
-        Device::Emulator(_) => Err(Error::Request(
-            "memory of a GPU and its streams are of no use on the emulator: launch slices or \
-             Arrays there"
-                .to_owned(),
-        )),
+        Device::Emulator(_) => Err(of_a_gpu()),
     }
+}
+
+/// The error of memory named by an address that the emulator knows nothing of.
+fn of_a_gpu() -> Error {
+    Error::Request(
+        "memory of a GPU is of no use on the emulator: launch slices or Arrays there".to_owned(),
+    )
+}
+
+/// The error of a prepared launch on memory of the host.
+fn on_host(operand: &str) -> Error {
+    Error::Request(format!(
+        "`{operand}` lies in memory of the host, where a prepared launch reads and writes nothing: \
+         copy it into an Array first"
+    ))
 }
 
 /// Memory as a prepared launch takes it; its extents and strides are the problem's.

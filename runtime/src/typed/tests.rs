@@ -267,3 +267,81 @@ fn an_array_prints_its_size_and_not_its_bytes() {
     let text = format!("{array:?}");
     assert!(text.len() < 1000 && text.contains("bytes: 16384"), "{text}");
 }
+
+/// The calls of a service's hot path are the same on the emulator.
+#[test]
+fn a_prepared_launch_runs_as_often_as_it_is_enqueued() {
+    let (runtime, function) = runtime(scaled_kernel("scaled@x-1"), SCALED);
+    let device = runtime.device();
+    let mut source = Array::from_slice(device, &numbers(8)).unwrap();
+    let mut result = Array::<f32>::zeros(device, 8).unwrap();
+    let call = || Call::new(&function).extent("m", 2).scalar("alpha", 0.5);
+    let s: In<'_, f32, 2> = In::from(&source);
+    let d: Out<'_, f32, 2> = Out::from(&mut result);
+    let prepared = call()
+        .input("s", s)
+        .output("d", d)
+        .prepare(&runtime)
+        .unwrap();
+    assert_eq!(prepared.workspace_bytes(), 2 * 4 * 4);
+    assert_eq!(result.to_vec().unwrap(), [0.0; 8]);
+    let none = std::ptr::null_mut();
+    // SAFETY: on the emulator a launch keeps its memory.
+    let enqueue = |lent: Option<&Array<u8>>| unsafe {
+        device.enqueue_on(none, &prepared, lent.map(Array::buffer))
+    };
+    let halves = |values: &[f32]| values.iter().map(|value| value * 0.5).collect::<Vec<_>>();
+    enqueue(None).unwrap();
+    assert_eq!(result.to_vec().unwrap(), halves(&numbers(8)));
+    source.write(0, &[7.0; 8]).unwrap();
+    let [small, enough] = [31, 32].map(|bytes| Array::<u8>::zeros(device, bytes).unwrap());
+    let refused = enqueue(Some(&small)).unwrap_err().to_string();
+    assert!(
+        refused.contains("workspace has 31 bytes; 32 are needed"),
+        "{refused}"
+    );
+    assert_eq!(result.to_vec().unwrap(), halves(&numbers(8)));
+    enqueue(Some(&enough)).unwrap();
+    assert_eq!(result.to_vec().unwrap(), [3.5; 8]);
+    // SAFETY: as above; a stream of a GPU is refused.
+    let streamed = unsafe { device.enqueue_on(std::ptr::dangling_mut(), &prepared, None) };
+    assert!(
+        streamed
+            .unwrap_err()
+            .to_string()
+            .contains("give a null one")
+    );
+    // SAFETY: as above.
+    let elsewhere = unsafe { Device::emulator().enqueue(&prepared, None) };
+    assert!(elsewhere.is_err());
+    assert_eq!(runtime.counters().launches(), 2);
+}
+
+#[test]
+fn a_prepared_launch_may_work_in_place_and_keeps_its_memory() {
+    let (runtime, function) = runtime(scaled_kernel("scaled@x-1"), SCALED);
+    let device = runtime.device();
+    let mut rows = Array::from_slice(device, &numbers(8)).unwrap();
+    let call = || Call::new(&function).extent("m", 2).scalar("alpha", 2.0);
+    let prepared = |d: Out<'_, f32, 2>| {
+        let s = In::<f32, 2>::in_place();
+        call().input("s", s).output("d", d).prepare(&runtime)
+    };
+    let twice = prepared(Out::from(&mut rows)).unwrap();
+    // SAFETY: on the emulator a launch keeps its memory.
+    let enqueue = || unsafe { device.enqueue(&twice, None) };
+    enqueue().unwrap();
+    enqueue().unwrap();
+    assert_eq!(rows.to_vec().unwrap()[..3], [0.0, 4.0, 8.0]);
+    drop(rows);
+    enqueue().unwrap();
+    let mut on_host = numbers(8);
+    let told = prepared(Out::from(&mut on_host)).unwrap_err().to_string();
+    assert!(
+        told.contains("of the host") && told.contains("into an Array first"),
+        "{told}"
+    );
+    let mut short = Array::<f32>::zeros(device, 7).unwrap();
+    let told = prepared(Out::from(&mut short)).unwrap_err().to_string();
+    assert!(told.contains("needs 32 bytes"), "{told}");
+}

@@ -101,6 +101,15 @@ int cuFuncSetAttribute(function_t *function, int which, int value) {
     return check(function, function_kind);
 }
 
+// Two CTAs of any kernel find room on a multiprocessor.
+int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *ctas, function_t *function, int threads,
+                                                size_t smem_bytes) {
+    (void)threads, (void)smem_bytes;
+    TRY(check(function, function_kind));
+    *ctas = 2;
+    return ok;
+}
+
 int cuFuncGetParamInfo(function_t *function, size_t index, size_t *offset, size_t *bytes) {
     TRY(check(function, function_kind));
     if (index >= (size_t)function->params.count) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tilewright_fixture::{COPY, copy_kernel, opened};
+use tilewright_fixture::{COPY, SCALED, bundle_of, copy_kernel, expr, opened, scaled_kernel};
 use tilewright_runtime::bundle::{BundleWriter, Kernel, Provenance, Route};
 use tilewright_runtime::typed::{Array, Call, In, Out};
 use tilewright_runtime::{Device, Error, Runtime};
@@ -149,6 +149,52 @@ fn launchers_move_on_from_code_that_the_driver_refuses() {
         way(call.output("d", Out::<f32, 2>::from(&mut to)), &runtime);
         assert_eq!(to.to_vec().unwrap(), numbers);
     }
+}
+
+/// Of a kernel that wants workspace for each CTA that runs at once an estimate chooses until its
+/// code is loaded: one on each of the 4 multiprocessors, where the driver says two.
+#[test]
+fn a_limit_of_workspace_holds_for_what_a_launch_wants() {
+    let _driver = driver();
+    let mut resident = scaled_kernel("scaled_f32@a-1");
+    resident.workspace.bytes = expr("max_clusters * 256");
+    let bundle = bundle_of([
+        (resident, SCALED),
+        (scaled_kernel("scaled_f32@b-2"), SCALED),
+    ]);
+    let runtime = Runtime::new(bundle, Device::cuda(0).unwrap());
+    let function = runtime.kernels()[0].semantics.function.to_string();
+    let device = runtime.device();
+    let from = Array::<f32>::zeros(device, 8).unwrap();
+    let mut to = Array::<f32>::zeros(device, 8).unwrap();
+    let mut call = |limit| {
+        let call = Call::new(&function).extent("m", 2).scalar("alpha", 2.0);
+        let call = call.input("s", In::<f32, 2>::from(&from));
+        let call = call.output("d", Out::<f32, 2>::from(&mut to));
+        let call = call.workspace_limit(limit);
+        let explained = call.explain(&runtime).unwrap().chosen.unwrap().kernel;
+        let chosen = call.select(&runtime).unwrap().kernel.id.clone();
+        assert_eq!(explained, chosen);
+        (chosen, call.prepare(&runtime).unwrap())
+    };
+    let (all, prepared) = call(2048);
+    assert_eq!(
+        (all.as_str(), prepared.workspace_bytes()),
+        ("scaled_f32@a-1", 2048)
+    );
+    let (less, prepared) = call(2047);
+    assert_eq!(
+        (less.as_str(), prepared.workspace_bytes()),
+        ("scaled_f32@b-2", 32)
+    );
+    let stream = cuda(&runtime).raw_stream();
+    let [short, lent] = [31, 32].map(|bytes| Array::<u8>::zeros(device, bytes).unwrap());
+    // SAFETY: the arrays live as long as the test, and the driver copies at once.
+    let enqueue =
+        |lent: &Array<u8>| unsafe { device.enqueue_on(stream, &prepared, Some(lent.buffer())) };
+    assert!(enqueue(&lent).is_ok());
+    let refused = enqueue(&short).unwrap_err().to_string();
+    assert!(refused.contains("has 31 bytes; 32 are needed"), "{refused}");
 }
 
 #[test]

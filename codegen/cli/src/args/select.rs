@@ -38,6 +38,10 @@ pub struct Select {
     /// Choose among kernels with machine code for the GPU, as a runtime that runs nothing else
     #[arg(long)]
     pub cubin_only: bool,
+    /// Choose among kernels that want so much workspace at most, as 0, 4096 or 64MiB; 0 leaves
+    /// those without
+    #[arg(long, value_name = "BYTES", value_parser = crate::quantity::bytes)]
+    pub workspace: Option<u64>,
     /// Say by which row of a tuning table or rule, and why no other kernel was chosen
     #[arg(long)]
     pub explain: bool,

@@ -16,7 +16,8 @@ use std::path::PathBuf;
 
 use tilewright_build::{Lock, left_out_by_arch, unjudged};
 use tilewright_bundle::{
-    Bundle, Capability, Kernel, LAST_RESORT, Sha256Hex, Tuning, may_write, without_last_resort,
+    Bundle, Capability, Kernel, LAST_RESORT, Sha256Hex, Tuning, may_write, shared_words,
+    without_last_resort,
 };
 use tilewright_codegen::arch::{ARCHES, Arch};
 use tilewright_codegen::kept::Kept;
@@ -188,29 +189,16 @@ fn capability(name: &str) -> Result<Capability, Failure> {
     })
 }
 
-/// A note on the first word and types that several functions share, by the specs they come from: a
-/// launch by the word alone is refused.
+/// A note on the first word and types that several functions share, by the specs they come from.
 fn of_one_word(artifacts: &[Artifact]) -> Option<String> {
-    let mut words: BTreeMap<(&str, Vec<&str>), BTreeMap<&Sha256Hex, &str>> = BTreeMap::new();
-    for Artifact { kernel, .. } in artifacts {
-        let operands = kernel.semantics.operands.iter();
-        let types = operands.map(|operand| operand.dtype.text()).collect();
-        let functions = words.entry((&kernel.kernel, types)).or_default();
-        functions.insert(&kernel.semantics.function, &kernel.spec);
-    }
-    let mut shared = words.iter().filter(|(_, functions)| functions.len() > 1);
-    let ((word, _), functions) = shared.next()?;
-    let specs: Vec<&str> = functions.values().copied().collect();
-    let others = match shared.count() {
+    let kernels: Vec<&Kernel> = artifacts.iter().map(|one| &one.kernel).collect();
+    let shared = shared_words(&kernels);
+    let (first, others) = shared.split_first()?;
+    let others = match others.len() {
         0 => String::new(),
         others => format!("; so is it with {}", counted(others, "more word")),
     };
-    Some(format!(
-        "note: `{word}` is the word of {} functions of the same types ({}): a launch asks for one \
-         by its hash, which `bundle show` has, or give each its own word behind `kernel`{others}",
-        specs.len(),
-        specs.join(", ")
-    ))
+    Some(format!("note: {first}{others}"))
 }
 
 /// A note on the kernels that have no machine code where others do.

@@ -70,6 +70,10 @@ fn request<'k>(kernel: &'k Kernel, args: &args::select::Select) -> Result<Reques
         return Err(Failure::could_not_run(error));
     }
     let extents = problem::extents(kernel, &args.problem)?;
+    let extents = match args.workspace {
+        Some(bytes) => extents.with_workspace_limit(bytes),
+        None => extents,
+    };
     let dense = without_gaps(kernel, &extents);
     let problem = problem::with_strides(dense, kernel, &args.problem);
     let request = Request::of_problem(kernel, &problem);

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use tilewright_bundle::{BundleWriter, DType, TunedDevice, TunedPoint};
 use tilewright_fixture::{
-    COPY, GEMM, choice, copy_kernel, gemm_kernel, gemm_semantics, hopper_gemm, opened,
-    packed_copy_kernel, picky_gemm, table, writer_of,
+    COPY, GEMM, SCALED, choice, copy_kernel, gemm_kernel, gemm_semantics, hopper_gemm, opened,
+    packed_copy_kernel, picky_gemm, scaled_kernel, table, writer_of,
 };
 use tilewright_runtime::{Device, Problem, Request, Runtime};
 
@@ -178,6 +178,25 @@ fn a_problem_that_no_kernel_takes_is_a_negative_verdict() {
     // Rows of an input may overlap; those of an output may not.
     select(&plain, "gemm", &short).expect(0);
     select(&plain, "gemm", &overlapping).expect(1);
+}
+
+#[test]
+fn kernels_that_want_more_workspace_than_is_there_are_passed_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("scaled");
+    let writer = writer_of([(scaled_kernel("scaled@x-1"), SCALED)]);
+    writer.write(&path).unwrap();
+    let sizes = ["--size", "m=512", "--scalar", "alpha=2"];
+    let within = |limit: &str| {
+        let limit = ["--workspace", limit];
+        select(&path, "scaled", &[&sizes[..], &EMULATOR, &limit].concat())
+    };
+    assert_eq!(within("8KiB").expect(0).stdout, "scaled@x-1 (untuned)\n");
+    let refused = within("8191").expect(1).stderr;
+    let reason = "it needs 8192 bytes of workspace; 8191 are allowed";
+    assert!(refused.contains(reason), "{refused}");
+    assert!(within("0").expect(1).stderr.contains("; 0 are allowed"));
+    within("8kB").expect(2);
 }
 
 #[test]

@@ -36,7 +36,8 @@ impl Checker<'_> {
         for (at, operand) in signature.operands.iter().enumerate() {
             let idle = idle(Source::Operand(at)) && self.writers[at].is_none();
             if writes && idle && !may_be_meant && !named(&operand.name, 1) {
-                unused(Place::Operand(at), "operand", &operand.name, HELP);
+                let help = "read it, write it, or take it out";
+                unused(Place::Operand(at), "operand", &operand.name, help);
             }
         }
         for (at, scalar) in signature.scalars.iter().enumerate() {

@@ -215,9 +215,9 @@ impl Row {
 /// # Errors
 /// When it cannot be read, or a line is no row of this format.
 pub fn read(path: &Path) -> Result<Vec<Row>, RecordsError> {
-    let bytes = std::fs::read(path).map_err(|source| RecordsError::Io {
+    let bytes = std::fs::read(path).map_err(|error| RecordsError::Io {
         path: path.to_owned(),
-        source,
+        error,
     })?;
     json_lines::parse(path, &bytes, CAPTURE_FORMAT, |line| {
         serde_json::from_slice(line).map_err(|error| vec![error.to_string()])

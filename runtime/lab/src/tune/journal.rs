@@ -48,9 +48,9 @@ impl Journal {
         path: &Path,
         kernels: &[Kernel],
     ) -> Result<(Journal, Vec<Record>), RecordsError> {
-        let io = |source| RecordsError::Io {
+        let io = |error| RecordsError::Io {
             path: path.to_owned(),
-            source,
+            error,
         };
         // Reading would wait for a pipe and has no end on a device.
         if std::fs::metadata(path).is_ok_and(|meta| !meta.is_file()) {
@@ -109,9 +109,9 @@ impl Journal {
         let mut name = self.path.clone().into_os_string();
         name.push(".torn");
         let beside = PathBuf::from(name);
-        let io = |path: &Path, source| RecordsError::Io {
+        let io = |path: &Path, error| RecordsError::Io {
             path: path.to_owned(),
-            source,
+            error,
         };
         let is_ours = |bytes: Vec<u8>| {
             let mut lines = bytes.split(|c| *c == b'\n').filter(|line| !line.is_empty());
@@ -149,9 +149,9 @@ impl Journal {
     /// # Errors
     /// When it cannot be written.
     pub fn append(&mut self, record: &Record) -> Result<(), RecordsError> {
-        let io = |source| RecordsError::Io {
+        let io = |error| RecordsError::Io {
             path: self.path.clone(),
-            source,
+            error,
         };
         let mut line = serde_json::to_vec(record).map_err(|e| io(e.into()))?;
         line.push(b'\n');

@@ -119,7 +119,7 @@ fn no_memory(error: Error, outcome: &Outcome) -> Error {
     Error::OutOfMemory {
         kernel: outcome.kernel.clone(),
         problem: outcome.problem.clone(),
-        source: Box::new(error),
+        error: Box::new(error),
     }
 }
 

@@ -50,13 +50,7 @@ pub(super) fn check(kernel: &Kernel, fit: &Fit, views: &[View<'_>], refusals: &m
             continue;
         };
         let needs = operand_bytes(operand, extents).unwrap_or(u64::MAX);
-        if needs > view.bytes {
-            refusals.push(Refusal::BufferTooSmall {
-                operand: operand.name.clone(),
-                needs,
-                has: view.bytes,
-            });
-        }
+        check_bytes(view, needs, refusals);
         refusals.extend(misaligned(kernel, operand, view.address));
         // Behind a buffer that is too short lies memory of others.
         let end = view.address.saturating_add(needs.min(view.bytes));
@@ -115,14 +109,28 @@ pub(super) fn check_maps(maps: &[PlacedMap], views: &[View<'_>], refusals: &mut 
     for placed in maps.iter().filter(|placed| !placed.in_workspace) {
         let needs = span_bytes(&placed.map).unwrap_or(u64::MAX);
         for view in views.iter().filter(|v| v.operand == placed.operand) {
-            if needs > view.bytes {
-                refusals.push(Refusal::BufferTooSmall {
-                    operand: placed.operand.clone(),
-                    needs,
-                    has: view.bytes,
-                });
-            }
+            check_bytes(view, needs, refusals);
         }
+    }
+}
+
+/// Checks that the memory given for an operand has so many bytes; one that is too small is refused
+/// once, by the most that is needed of it.
+fn check_bytes(view: &View<'_>, bytes: u64, refusals: &mut Vec<Refusal>) {
+    if bytes <= view.bytes {
+        return;
+    }
+    let mut known = refusals.iter_mut().filter_map(|one| match one {
+        Refusal::BufferTooSmall { operand, needs, .. } if operand == view.operand => Some(needs),
+        _ => None,
+    });
+    match known.next() {
+        Some(needs) => *needs = bytes.max(*needs),
+        None => refusals.push(Refusal::BufferTooSmall {
+            operand: view.operand.to_owned(),
+            needs: bytes,
+            has: view.bytes,
+        }),
     }
 }
 

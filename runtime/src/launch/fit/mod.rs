@@ -24,7 +24,7 @@ use numbers::put;
 pub use numbers::{Launch, LaunchPart, LaunchReport, View};
 pub(crate) use promise::is_promise;
 use promise::promises;
-pub(crate) use values::range_of;
+pub(crate) use values::{beyond_limit, range_of};
 
 use crate::error::{Refusal, Work};
 use crate::launch::info::DeviceInfo;
@@ -48,6 +48,8 @@ pub struct Fit {
     max_clusters: Vec<i64>,
     /// Bytes of the scalars, in the kernel's order.
     scalars: Vec<Vec<u8>>,
+    /// As the problem has it.
+    workspace_limit: Option<u64>,
     /// Whether there is nothing to do.
     is_empty: bool,
 }
@@ -78,6 +80,11 @@ impl Fit {
             Some(clusters) => self.env.with(Name::MAX_CLUSTERS, *clusters),
             None => self.env,
         }
+    }
+
+    /// Bytes of the scratch memory, with what speaks against them.
+    pub(crate) fn workspace(&self, kernel: &Kernel, refusals: &mut Vec<Refusal>) -> u64 {
+        workspace(kernel, &self.env, self.workspace_limit, refusals)
     }
 
     /// The bytes of a scalar.
@@ -113,6 +120,7 @@ pub fn fit(kernel: &Kernel, problem: &Problem, device: &DeviceInfo) -> Result<Fi
             env,
             max_clusters,
             scalars,
+            workspace_limit: None,
             is_empty: true,
         });
     }
@@ -126,9 +134,10 @@ pub fn fit(kernel: &Kernel, problem: &Problem, device: &DeviceInfo) -> Result<Fi
         operands,
         max_clusters,
         scalars,
+        workspace_limit: problem.workspace_limit(),
         is_empty: false,
     };
-    workspace(kernel, &fit.env, &mut refusals);
+    fit.workspace(kernel, &mut refusals);
     for (at, abi) in kernel.launches.iter().enumerate() {
         let env = fit.env_of(at);
         sizes(kernel, at, abi, &env, device, &mut refusals);
@@ -400,7 +409,7 @@ pub fn prepare(
             workspace_zero_bytes: 0,
         });
     }
-    let workspace_bytes = workspace(kernel, &fit.env, &mut refusals);
+    let workspace_bytes = fit.workspace(kernel, &mut refusals);
     memory::check(kernel, fit, views, &mut refusals);
     let parts = kernel.launches.iter().enumerate();
     let parts = parts.map(|(at, abi)| part(kernel, at, abi, fit, device, views, &mut refusals));

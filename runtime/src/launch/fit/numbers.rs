@@ -121,8 +121,7 @@ impl Launch {
 
     /// Bytes of the scratch memory with its promised zeros, at least 1.
     pub fn scratch_bytes(&self) -> u64 {
-        let zeros = u64::from(self.workspace_zero_bytes);
-        self.workspace_bytes.max(zeros).max(1)
+        scratch_bytes(self.workspace_bytes, self.workspace_zero_bytes)
     }
 
     /// Writes every tensor map of operands into the parameter blocks with a backend's encoder;
@@ -183,6 +182,11 @@ impl LaunchReport {
         self.tensor_cores = self.tensor_cores.or(next.tensor_cores);
         self.profile.extend(next.profile);
     }
+}
+
+/// Bytes of the scratch memory to provide for a workspace: its promised zeros too, and at least 1.
+pub(super) fn scratch_bytes(workspace_bytes: u64, zero_bytes: u32) -> u64 {
+    workspace_bytes.max(u64::from(zero_bytes)).max(1)
 }
 
 /// Copies `bytes` to `at`; the bundle's checks have made room.

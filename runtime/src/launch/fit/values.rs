@@ -2,7 +2,7 @@
 
 use tilewright_bundle::{Env, Expr, Kernel, LaunchAbi, ParamValue, ScalarType};
 
-use super::put;
+use super::numbers::{put, scratch_bytes};
 use crate::error::Refusal;
 use crate::launch::info::DeviceInfo;
 use crate::launch::tensor_map::{PlacedMap, describe, promotion};
@@ -30,10 +30,42 @@ fn value(
     least
 }
 
-/// Bytes of the scratch memory.
-pub(super) fn workspace(kernel: &Kernel, env: &Env, refusals: &mut Vec<Refusal>) -> u64 {
+/// Bytes of the scratch memory, which may be so many at most as a launch wants of it.
+pub(super) fn workspace(
+    kernel: &Kernel,
+    env: &Env,
+    limit: Option<u64>,
+    refusals: &mut Vec<Refusal>,
+) -> u64 {
     let what = || "workspace.bytes".to_owned();
-    value(what, (&kernel.workspace.bytes, env), [0, 1 << 40], refusals) as u64
+    let known = refusals.len();
+    let bytes = value(what, (&kernel.workspace.bytes, env), [0, 1 << 40], refusals) as u64;
+    if refusals.len() == known {
+        refusals.extend(beyond_limit(kernel, bytes, limit));
+    }
+    bytes
+}
+
+/// That a kernel whose workspace has so many bytes wants more than is allowed.
+pub(crate) fn beyond_limit(kernel: &Kernel, bytes: u64, limit: Option<u64>) -> Option<Refusal> {
+    let allowed = limit?;
+    let needs = wanted_bytes(kernel, bytes);
+    (needs > allowed).then_some(Refusal::WorkspaceLimit { needs, allowed })
+}
+
+/// Bytes that a launch wants of a workspace of this size, as a prepared one says it; 0 where it is
+/// not passed the workspace.
+fn wanted_bytes(kernel: &Kernel, bytes: u64) -> u64 {
+    let mut params = kernel.launches.iter().flat_map(|launch| &launch.params);
+    let is_passed = params.any(|param| match &param.value {
+        ParamValue::Workspace | ParamValue::InWorkspace { .. } => true,
+        ParamValue::TensorMap(map) => map.in_workspace.is_some(),
+        ParamValue::Pointer { .. } | ParamValue::Given(_) | ParamValue::Scalar { .. } => false,
+    });
+    match is_passed {
+        true => scratch_bytes(bytes, kernel.workspace.zero_bytes),
+        false => 0,
+    }
 }
 
 /// Grid and shared memory of one launch, checked against the device.

@@ -356,8 +356,9 @@ fn multiple(kernel: &Kernel, name: Name) -> i64 {
     of_name.map(|(_, multiple)| multiple).max().unwrap_or(1)
 }
 
-/// The key by which a product copies an operand first, into rows that its tensor maps take: what
-/// has them, without planes, and whose elements are bytes and not combined with others.
+/// The key by which a product copies an operand first, or a result behind it, between rows that its
+/// tensor maps take and others: what has them, without planes, and whose elements are bytes and not
+/// combined with others.
 fn copied_first(kernel: &Kernel, operand: &Operand) -> Option<String> {
     let is_product = matches!(kernel.form(), Some(Form::Contraction(_)));
     let layout = &operand.layout;
@@ -375,7 +376,11 @@ fn copied_first(kernel: &Kernel, operand: &Operand) -> Option<String> {
         && !has_planes(kernel, operand)
         && layout.stride.iter().any(is_one);
     let name = &operand.name;
-    does.then(|| format!("`copy: {{ {name}: {{ realign: workspace }} }}`, which copies it first"))
+    let copies = match operand.role.is_written() {
+        true => "writes it to the workspace and copies it to its place afterwards",
+        false => "copies it first",
+    };
+    does.then(|| format!("`copy: {{ {name}: {{ realign: workspace }} }}`, which {copies}"))
 }
 
 /// Whether an operand has the mode that tells several products apart: of a constant extent, as a

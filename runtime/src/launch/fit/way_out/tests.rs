@@ -142,6 +142,22 @@ fn products_by_tensor_maps_have_copies_for_other_strides() {
     let copied = "pad lda to 64, or build a kernel of a spec with `copy: { a: { realign: workspace \
                   } }`, which copies it first";
     assert!(told.contains(copied), "{told}");
+    // A result is brought to its place behind the product.
+    let mut kernel = assuming(gemm_kernel("gemm_f32@x-1"), "rsd % 8 == 0");
+    kernel.semantics.operands[2].layout = "(m,n):(rsd,1)".parse().unwrap();
+    let map = TensorMapAbi::new(
+        "d",
+        DType::F32,
+        ["n".parse().unwrap(), "m".parse().unwrap()],
+        ["rsd".parse().unwrap()],
+        [32, 8],
+    );
+    kernel.launches[0].params = Param::pack([("d_map", ParamValue::TensorMap(map))]);
+    kernel.resolve().unwrap();
+    let told = first_refusal(&kernel, &problem.row_major("a", 64));
+    let behind = "`copy: { d: { realign: workspace } }`, which writes it to the workspace and \
+                  copies it to its place afterwards";
+    assert!(told.contains(behind), "{told}");
 }
 
 /// A stride that is refused is no reason to leave an assumption for later.

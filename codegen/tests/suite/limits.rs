@@ -116,6 +116,9 @@ fn types_of_products() -> Vec<Problem> {
     }
 }
 
+/// Codes whose first spec says less than another one.
+const EXAMPLES: &[(&str, &str)] = &[("over", "rmsnorm/over__pass.yaml")];
+
 /// Refusals of schedules, types and layouts, one of each code.
 fn of_schedules(page: &mut String, all: &[(SpecFile, Vec<Violation>)]) {
     page.push_str(
@@ -131,8 +134,14 @@ fn of_schedules(page: &mut String, all: &[(SpecFile, Vec<Violation>)]) {
         let of_form = all
             .iter()
             .filter(|(file, _)| file.spec.problem.form() == form);
-        for violation in of_form.flat_map(|(_, violations)| violations) {
-            codes.entry(violation.code).or_insert(&violation.message);
+        for (file, violation) in of_form.flat_map(|(file, all)| all.iter().map(move |v| (file, v)))
+        {
+            let is_chosen =
+                |(code, path): &(&str, &str)| *code == violation.code && file.path.ends_with(path);
+            match EXAMPLES.iter().any(is_chosen) {
+                true => _ = codes.insert(violation.code, &violation.message),
+                false => _ = codes.entry(violation.code).or_insert(&violation.message),
+            }
         }
         write!(
             page,

@@ -63,7 +63,7 @@ pub fn check(text: &str, signature: &Signature) -> Result<Formula, Vec<Problem>>
         checker.statement(&tree, at);
     }
     if !is_cut {
-        checker.unused(text);
+        checker.unused(text, tree.broken.is_empty());
     }
     if !checker.problems.is_empty() {
         return Err(sorted(checker.problems));

@@ -299,28 +299,27 @@ impl Signature {
         let modes = modes
             .into_iter()
             .map(|name| (first(name).unwrap_or(Place::Mode(0)), name));
-        let mut seen: Vec<&str> = Vec::new();
-        for (place, name) in operands.chain(scalars).chain(modes) {
-            let problem = if !is_name(name) {
-                Some((
-                    "bad-name",
-                    "is no name: letters, digits and `_`, at most 64",
-                ))
-            } else if RESERVED.contains(&name) {
-                Some(("bad-name", "is a word of the notation"))
-            } else if seen.contains(&name) {
-                Some((
-                    "name-twice",
-                    "names two things: operands, scalars and modes share names",
-                ))
-            } else {
-                None
+        let mut seen: Vec<(Place, Kind, &str)> = Vec::new();
+        let operands = operands.map(|(place, name)| (place, Kind::Operand, name));
+        let scalars = scalars.map(|(place, name)| (place, Kind::Scalar, name));
+        let modes = modes.map(|(place, name)| (place, Kind::Mode, name));
+        for (place, kind, name) in operands.chain(scalars).chain(modes) {
+            let wrong = match () {
+                () if !is_name(name) => Some("is no name: letters, digits and `_`, at most 64"),
+                () if RESERVED.contains(&name) => Some("is a word of the notation"),
+                () => None,
             };
-            if let Some((code, message)) = problem {
-                let message = format!("`{}` {message}", shown(name));
-                problems.push(Problem::of(code, place, message).help("give it another name"));
+            let first = seen.iter().find(|(_, _, other)| *other == name);
+            if let Some(wrong) = wrong {
+                let message = format!("`{}` {wrong}", shown(name));
+                let problem = Problem::of("bad-name", place.clone(), message);
+                problems.push(problem.help("give it another name"));
+            } else if let Some((first, other, _)) = first {
+                // The one that comes later, in the order of operands, scalars and entries of modes.
+                let later = first.clone().max(place.clone());
+                problems.push(name_twice(name, later, *other, kind));
             }
-            seen.push(name);
+            seen.push((place, kind, name));
         }
     }
 
@@ -434,3 +433,44 @@ impl Signature {
 
 /// Words that name nothing else.
 pub const RESERVED: &[&str] = &["inf", "nan", "and", "or", "not", "size", "where"];
+
+/// What a name stands for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Operand,
+    Scalar,
+    Mode,
+}
+
+impl Kind {
+    fn text(self) -> &'static str {
+        match self {
+            Kind::Operand => "operand",
+            Kind::Scalar => "scalar",
+            Kind::Mode => "mode",
+        }
+    }
+}
+
+/// A name that two things have. Calls name operands and scalars, so that a mode gives way to them.
+/// `first` is of the same kind as `second`, or of one before it: modes come last.
+fn name_twice(name: &str, place: Place, first: Kind, second: Kind) -> Problem {
+    let name = shown(name);
+    let (own, other) = (first.text(), second.text());
+    let message = match first == second {
+        true => format!("`{name}` names two {own}s"),
+        false => {
+            let article = if first == Kind::Operand { "an" } else { "a" };
+            format!(
+                "`{name}` names {article} {own} and a {other}: operands, scalars and modes share \
+                 names"
+            )
+        }
+    };
+    let help = match (first == second, second) {
+        (true, _) => format!("give one of the two {own}s another name"),
+        (_, Kind::Mode) => "give the mode another name, in layouts and in the formula".to_owned(),
+        _ => format!("give the {other} another name"),
+    };
+    Problem::of("name-twice", place, message).help(help)
+}

@@ -128,12 +128,15 @@ def test_errors_are_those_of_a_direct_call(bundle, product):
     assert str(direct.value).split(": ", 1)[1] in str(raised.value)
     with pytest.raises(tilewright.Refused, match="its a is f32, not f64"):
         product(a.double(), b)
-    with pytest.raises(tilewright.Error, match="`a` has 1 axis; the kernel takes"):
+    with pytest.raises(tilewright.Refused, match="`a` has 1 axis; the kernel takes") as raised:
         product(a[0], b)
+    assert raised.value.kinds == ["shape"]
     flat = r"`b` has 3 axes; the kernel takes \(n,k\):.* b\.reshape\(-1, b\.shape\[-1\]\) does"
     both = "`a` has 1 axis; .*, and " + flat
-    with pytest.raises(tilewright.Error, match=both + ", and `b` has elements of torch.float64"):
+    types = ", and `b` has elements of torch.float64"
+    with pytest.raises(tilewright.Refused, match=both + types) as raised:
         product(a[0], b[None].double())
+    assert raised.value.kinds == ["shape", "shape", "dtype"]
     with pytest.raises(Exception, match="axis 1 of `b` has another number of elements than k"):
         torch.compile(product, fullgraph=True, backend="eager")(a, b)
 
@@ -233,6 +236,26 @@ def test_tensors_of_several_devices_are_refused(norm):
             norm(*tensors, eps)
     made = norm(*(one.to("meta") for one in (x, r, g)), eps)
     assert made.is_meta and made.shape == x.shape
+
+
+def test_conditions_are_bytes_and_a_scalar_in_memory_has_no_axes(bundle):
+    masked = operator(bundle, "masked", name="tilewright_test::masked")
+    x, mask, sc = torch.randn(5, 7), torch.rand(5, 7) > 0.5, torch.tensor(0.5)
+    with pytest.raises(tilewright.Refused) as raised:
+        masked(x, mask, sc[None])
+    told = r"`sc` has 1 axis; the kernel takes ():(); of one element sc.reshape(()) makes it so"
+    assert str(raised.value) == told
+    wanted = torch.where(mask, x * sc, torch.zeros(()))
+    assert masked(x, mask, sc[None].reshape(())) is None and torch.equal(x, wanted)
+
+
+def test_results_lie_as_the_arguments_that_their_strides_are_named_after(bundle):
+    name = "tilewright_test::masked_apart"
+    apart = operator(bundle, "masked", name=name, in_place=False)
+    x, mask, sc = torch.randn(5, 24)[:, ::3], torch.ones(5, 8, dtype=torch.bool), torch.tensor(2.0)
+    d = apart(x, mask, sc)
+    assert torch.equal(d, x * 2) and d.stride() == x.stride()
+    torch.library.opcheck(apart.overload, (x, mask, sc))
 
 
 def test_a_spec_s_own_name_is_one_function(bundle):

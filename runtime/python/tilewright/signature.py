@@ -10,7 +10,7 @@ import ast
 from functools import lru_cache
 from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
 
-from ._tilewright import Error, Kernel, Operand
+from ._tilewright import Error, Kernel, Operand, Refused
 
 PER_BYTE = {"s4": 2, "u4": 2, "e2m1": 2}
 """Elements that stand in one byte; arrays of them have the bytes."""
@@ -55,6 +55,8 @@ class Signature:
             extent for one in self.tensors if one.packed is None for extent in one.shape
         }
         self.extents = [extent for extent in kernel.extents if extent not in told]
+        strides = {name for one in self.results for text in one.stride for name in _names(text)}
+        self._strides = strides - set(kernel.extents) - set(kernel.constants)
 
     @property
     def names(self) -> List[str]:
@@ -68,7 +70,7 @@ class Signature:
         known: Dict[str, Any] = {**self.kernel.constants, **extents}
         wrong = self.wrong_axes(shapes)
         if wrong:
-            raise Error(", and ".join(wrong))
+            raise refused(", and ".join(wrong), ["shape"] * len(wrong))
         for one in self.tensors:
             if one.packed is not None:
                 continue
@@ -87,6 +89,21 @@ class Signature:
             for has in [len(shapes[one.name])]
             if one.packed is None and has != len(one.shape)
         ]
+
+    def shared_strides(
+        self, shapes: Mapping[str, Sequence[Any]], strides: Mapping[str, Sequence[Any]]
+    ) -> Dict[str, Any]:
+        """Values of the names that strides of results share with those of arguments, which
+        arguments of several elements along the axis tell; the others where none does."""
+        known: Dict[str, Any] = {}
+        idle: Dict[str, Any] = {}
+        for one in self.tensors:
+            if one.packed is not None or one.dtype in PER_BYTE:
+                continue
+            for text, extent, stride in zip(one.stride, shapes[one.name], strides[one.name]):
+                if text in self._strides:
+                    (known if extent > 1 else idle).setdefault(text, stride)
+        return {**idle, **known}
 
     def disagreements(
         self, shapes: Mapping[str, Sequence[Any]], known: Mapping[str, Any]
@@ -131,11 +148,20 @@ def _axes(count: int) -> str:
     return "1 axis" if count == 1 else f"{count} axes"
 
 
+def refused(text: str, kinds: List[str]) -> Refused:
+    """What a launch would refuse, told before there is one."""
+    raised = Refused(text)
+    raised.kinds = kinds
+    return raised
+
+
 def _flattened(name: str, needs: int, has: int) -> str:
     """What makes so many axes of more, of arrays as of tensors."""
+    if needs == 0:
+        return f"; of one element {name}.reshape(()) makes it so"
     if has + 1 == needs:
         return f"; {name}[None] has one more, of extent 1"
-    if needs == 0 or has <= needs:
+    if has <= needs:
         return ""
     kept = "".join(f", {name}.shape[{axis}]" for axis in range(1 - needs, 0))
     return f"; where the first ones lie without gaps, {name}.reshape(-1{kept}) does"

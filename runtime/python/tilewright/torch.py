@@ -28,7 +28,7 @@ import torch
 from torch.autograd import forward_ad
 
 from ._tilewright import INFERENCE_ONLY, Bundle, Error, InferenceOnly, Kernel, Operand, Typed
-from .signature import PER_BYTE, Signature
+from .signature import PER_BYTE, Signature, refused
 
 __all__ = ["Operator", "operator"]
 
@@ -166,8 +166,12 @@ class Operator:
         shapes = {name: tensor.shape for name, tensor in tensors.items()}
         wrong = signature.wrong_axes(shapes)
         if wrong:
-            raise Error(", and ".join(wrong + _wrong_types(signature.tensors, tensors)))
+            types = _wrong_types(signature.tensors, tensors)
+            kinds = ["shape"] * len(wrong) + ["dtype"] * len(types)
+            raise refused(", and ".join(wrong + types), kinds)
         known = signature.environment(shapes, {name: values[name] for name in signature.extents})
+        lie = {name: tensor.stride() for name, tensor in tensors.items()}
+        known.update(signature.shared_strides(shapes, lie))
         if is_fake:
             for holds, told in signature.disagreements(shapes, known):
                 torch._check(holds, lambda told=told: f"{self.name}: {told}")
@@ -312,12 +316,20 @@ def _typed(one: Operand, tensor: torch.Tensor) -> Any:
 def _wrong_types(operands: List[Operand], tensors: Dict[str, torch.Tensor]) -> List[str]:
     """The arguments whose elements are of another type; those of bits alone are the kernel's to
     judge."""
-    wanted = [(one, DTYPES.get(one.dtype)) for one in operands]
     return [
         f"`{one.name}` has elements of {tensors[one.name].dtype}; the kernel takes {one.dtype}"
-        for one, dtype in wanted
-        if dtype != tensors[one.name].dtype and (one.dtype == "bf16" or one.dtype[0] != "b")
+        for one in operands
+        if not _takes(one.dtype, tensors[one.name].dtype)
     ]
+
+
+def _takes(wanted: str, dtype: torch.dtype) -> bool:
+    """Whether an operand takes elements of that type: those of four bits are bytes."""
+    if wanted in PER_BYTE:
+        return dtype.itemsize == 1
+    is_bits = wanted.startswith("b") and wanted != "bf16"
+    is_condition = (wanted, dtype) == ("u8", torch.bool)
+    return is_bits or is_condition or dtype == DTYPES.get(wanted)
 
 
 def _dtype(

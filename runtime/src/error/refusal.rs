@@ -429,7 +429,10 @@ pub(crate) fn flattened(operand: &str, needs: usize, has: usize) -> String {
     if has + 1 == needs {
         return format!("; {operand}[None] has one more, of extent 1");
     }
-    if needs == 0 || has <= needs {
+    if needs == 0 && has > 0 {
+        return format!("; of one element {operand}.reshape(()) makes it so");
+    }
+    if has <= needs {
         return String::new();
     }
     let kept = (1..needs)

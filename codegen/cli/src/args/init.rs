@@ -101,7 +101,7 @@ pub enum Step {
     Relu,
     /// x times the normal distribution
     Gelu,
-    /// The same by tanh
+    /// The same by tanh; x * sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x)) is closer
     GeluTanh,
     /// x / (1 + exp(-x))
     Silu,

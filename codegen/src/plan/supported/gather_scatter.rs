@@ -4,7 +4,7 @@
 //! which a tile cuts one at most: then a thread has one entry for each of its rows.
 
 use tilewright_formula::affine::ModeId;
-use tilewright_formula::{DType, Expr, ExprKind, Formula, Index, Source, Statement};
+use tilewright_formula::{DType, Expr, ExprKind, Extent, Formula, Index, Source, Statement};
 
 use super::{Misfit, is_at_its_own};
 use crate::error::{Violation, message};
@@ -27,9 +27,9 @@ pub(super) fn misfit(
         looked_up(index).is_some() || mode.is_some() && index.bare() == *mode
     };
     if own.len() != indices.len() || !indices.iter().zip(&own).all(fits) {
-        let hint = match own.as_slice() {
-            [None] => format!(" (one element is laid out `()` and read as `{name}`)"),
-            _ => String::new(),
+        let hint = match is_of_one(formula, &own) {
+            true => format!(" (one element is laid out `()` and read as `{name}`)"),
+            false => String::new(),
         };
         let what = format!("{name} is taken elsewhere than at its coordinates{hint}");
         return Some((what, &limitations::PLACE));
@@ -65,6 +65,13 @@ pub(super) fn misfit(
         let what = format!("the table {table} is looked up elsewhere than at its coordinates");
         (what, &limitations::TABLE_PLACE)
     })
+}
+
+/// Whether something has one axis, of a constant, or axes of one element each.
+fn is_of_one(formula: &Formula, modes: &[Option<ModeId>]) -> bool {
+    let extent = |mode: &Option<ModeId>| mode.map(|mode| formula.modes[mode].extent);
+    let is_one = |mode: &Option<ModeId>| extent(mode) == Some(Extent::Constant(1));
+    matches!(modes, [None]) || !modes.is_empty() && modes.iter().all(is_one)
 }
 
 /// The table of an index, and where it is looked up.

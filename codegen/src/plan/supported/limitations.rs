@@ -49,10 +49,11 @@ limits! {
         "take a mode out of `modes`, so that a launch says its extent";
     PLACE: ROWS, "place",
         "take an element elsewhere than at its coordinates or where one table says",
-        "take each element at its own coordinates; what lies a constant way off or in one part \
-         of a mode is an operand of its own, of which launches give a view (strides are positive: \
-         what goes back is a copy), as a diagonal is, `x[m]` of stride ldx + 1; for blocks, \
-         `s[m,n/128]`, make two modes of n: `s[m,g]` and `x[m,g,i]` with `modes: { i: 128 }`";
+        "take each element at its own coordinates; a scalar in memory has `layout: \"()\"` and no \
+         coordinates; what lies a constant way off or in one part of a mode is an operand of its \
+         own, of which launches give a view (strides are positive: what goes back is a copy), as a \
+         diagonal is, `x[m]` of stride ldx + 1; for blocks, `s[m,n/128]`, make two modes of n: \
+         `s[m,g]` and `x[m,g,i]` with `modes: { i: 128 }`";
     SEVERAL_PLACES: ROWS, "several-places",
         "read an operand at several places, one of which a table says",
         "name it twice among the operands: a launch may give both one memory";

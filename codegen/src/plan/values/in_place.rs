@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use tilewright_formula::{ExprKind, Formula, Index, Source};
 
-use crate::error::{Result, message};
+use crate::error::{Message, Result, message};
 use crate::plan::copies::partition;
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::{Hop, Step};
@@ -40,17 +40,22 @@ pub(in crate::plan) fn check(spec: &Spec, chooser: &mut Chooser<'_>, plan: &Plan
         }
         let input = plan.over(operand).filter(|other| !other.is_written());
         let misfit = match input {
-            None => Some("is no input".to_string()),
+            None => Some("is no input".into()),
             Some(input) => match misfit_of_formula(plan, operand, input) {
                 None if is_planned => misfit_of_plan(plan, operand, input)?,
-                found => found,
+                found => found.map(Message::from),
             },
         };
         if let Some(misfit) = misfit {
+            let before = match misfit.text.contains(": ") {
+                true => ", or",
+                false => ":",
+            };
             let message = message!(
-                "{} lies over {name}, which {misfit}{} leave out {}",
+                "{} lies over {name}, which {}{} leave out {}",
                 paths::operand(&operand.name),
-                if misfit.contains(": ") { ", or" } else { ":" },
+                &misfit,
+                before,
                 paths::of_operand(&operand.name, "over")
             );
             chooser.violate("over", message);
@@ -85,22 +90,29 @@ fn misfit_of_formula(plan: &Plan, output: &Operand, input: &Operand) -> Option<S
 }
 
 /// Why an output may not take the place of an input, by who reads and stores what.
-fn misfit_of_plan(plan: &Plan, output: &Operand, input: &Operand) -> Result<Option<String>> {
+fn misfit_of_plan(plan: &Plan, output: &Operand, input: &Operand) -> Result<Option<Message>> {
     let nodes = plan.flow.iter().flat_map(|flow| &flow.nodes);
     let nodes = || nodes.clone().filter(|node| !node.summed);
     let is_load = |node: &Node| node.does == Does::Load(input.id);
     let loads: Vec<_> = nodes().filter(|node| is_load(node)).collect();
     if read_after(plan, output, is_load) {
-        return Ok(Some("a later pass over the rows reads again".to_string()));
+        let message = message!(
+            "a later pass over the rows reads again: read {} there instead, which is what was \
+             stored, or let one pass do, by {} and a {} that holds whole rows",
+            output.name,
+            paths::PASSES.with("one"),
+            paths::CTA_TILE
+        );
+        return Ok(Some(message));
     }
     let stores = plan.step(output.id, Hop::R2g);
     if plan.flow.is_none() && plan.mma.is_none() {
         let message = "is copied as it is, so that nothing would change in its place";
-        return Ok(Some(message.to_string()));
+        return Ok(Some(message.into()));
     }
     let (false, Some(stores)) = (loads.is_empty(), stores) else {
         return Ok(Some(
-            "does not come past shared memory into registers of its own".to_string(),
+            "does not come past shared memory into registers of its own".into(),
         ));
     };
     // Threads that differ along a mode that there is none of have no elements of their own.
@@ -114,7 +126,7 @@ fn misfit_of_plan(plan: &Plan, output: &Operand, input: &Operand) -> Result<Opti
              there: leave that to a kernel behind this one",
             output.name
         );
-        return Ok(Some(message));
+        return Ok(Some(message.into()));
     }
     let of_input =
         |step: &&Step| step.operand == input.id && matches!(step.hop, Hop::G2r | Hop::G2rLast);
@@ -123,7 +135,7 @@ fn misfit_of_plan(plan: &Plan, output: &Operand, input: &Operand) -> Result<Opti
     for step in plan.steps.iter().filter(of_input) {
         alike = alike && owners(plan, step)? == stored;
     }
-    Ok((!alike).then(|| "other threads read than those that store there".to_string()))
+    Ok((!alike).then(|| "other threads read than those that store there".into()))
 }
 
 /// Whether a pass over rows loads what one before it has stored an output in the place of.

@@ -232,12 +232,16 @@ pub(in crate::spec) static OPERAND: &[Key] = &[
     key(Kind::Layout).required().of(
         "layout",
         "Extents and their strides in elements, such as `(m,k):(lda,1)`: numbers, names of the \
-         caller's, or products of extents. `(m,k)` alone is without gaps, as `(m,k):(k,1)` is.",
+         caller's, or products of extents. `(m,k)` alone is without gaps, as `(m,k):(k,1)` is. \
+         `()` is one element without modes, such as a scale in memory, which formulas read by its \
+         name alone: `* sc`.",
         false,
     ),
     key(Kind::Other).of(
         "over",
-        "Of an output: the input that it may take the place of, with the same start and strides.",
+        "Of an output: the input that it may take the place of. A launch may give both one memory, \
+         with the same start and strides, or the output memory of its own: let its layout have \
+         names of strides of its own.",
         false,
     ),
 ];

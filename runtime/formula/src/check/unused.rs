@@ -7,8 +7,9 @@ use crate::signature::{ModeExtent, Signature};
 use crate::syntax::{TokenKind, tokens};
 
 impl Checker<'_> {
-    /// Reports what is never used, and a formula that writes nothing.
-    pub(super) fn unused(&mut self, text: &str) {
+    /// Reports what is never used, and a formula that writes nothing: of one with a statement that
+    /// could not be read nobody knows what it writes.
+    pub(super) fn unused(&mut self, text: &str, is_all_read: bool) {
         let words = tokens(text).0.into_iter();
         let words = words.filter(|token| token.kind == TokenKind::Name);
         let words: Vec<&str> = words.filter_map(|token| text.get(token.span)).collect();
@@ -58,7 +59,7 @@ impl Checker<'_> {
                 unused(place, "intermediate", &local.name, help);
             }
         }
-        if !has_output {
+        if !has_output && is_all_read {
             problems.push(no_output(signature, &read));
         }
         self.problems.extend(problems);

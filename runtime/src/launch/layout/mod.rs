@@ -401,8 +401,8 @@ fn other_strides(operand: &Operand, given: &[i64], env: &Env) -> String {
     }
 }
 
-/// What to do where one stride alone is not the kernel's, and has a name whose value another
-/// operand has told.
+/// What to do where all strides that are not the kernel's have names whose values other operands
+/// have told.
 fn other_than_another(operand: &Operand, given: &[i64], env: &Env) -> Option<String> {
     let layout = &operand.layout;
     let is_long = |at: &usize| layout.shape[*at].eval(env) != Ok(1);
@@ -410,18 +410,28 @@ fn other_than_another(operand: &Operand, given: &[i64], env: &Env) -> Option<Str
         let value = layout.stride[*at].eval(env);
         is_long(at) && value.is_ok_and(|value| value != given[*at])
     };
-    let mut others = (0..layout.rank()).filter(is_other);
-    let (at, None) = (others.next()?, others.next()) else {
-        return None;
+    let others: Vec<usize> = (0..layout.rank()).filter(is_other).collect();
+    let mut told: Vec<String> = Vec::new();
+    for at in &others {
+        let stride = &layout.stride[*at];
+        stride.single_name().filter(|_| !follows(operand, *at))?;
+        let one = format!("{} is {}", stride.text(), stride.eval(env).ok()?);
+        if !told.contains(&one) {
+            told.push(one);
+        }
+    }
+    let them = match told.len() {
+        0 => return None,
+        1 => "this one",
+        _ => "these",
     };
-    let stride = &layout.stride[at];
-    stride.single_name().filter(|_| !follows(operand, at))?;
-    let (name, value) = (stride.text(), stride.eval(env).ok()?);
-    let kept = |other: usize| (other != at).then(|| layout.stride[other].text());
-    let named = strides_named(operand, kept, |taken| taken == name);
+    let kept = |at: usize| (!others.contains(&at)).then(|| layout.stride[at].text());
+    let is_told = |name: &str| others.iter().any(|at| layout.stride[*at].text() == name);
+    let named = strides_named(operand, kept, is_told);
     Some(format!(
-        ", and {name} is {value} by another operand: give both the same, or build a kernel of a \
-         spec that names this one apart, `{named}`"
+        ", and {} by another operand: give both the same, or build a kernel of a spec that names \
+         {them} apart, `{named}`",
+        told.join(", ")
     ))
 }
 

@@ -6,13 +6,13 @@ use tilewright_bundle::{DType, Kernel, Role, Semantics};
 
 use super::*;
 
-/// A kernel of one operand, `a`, and a stride `held` of another one.
+/// A kernel of one operand, `a`, and strides `held` and `also` of another one.
 fn kernel(text: &str) -> Kernel {
     let operand =
         |name, text: &str| Operand::new(name, Role::Out, DType::F32, text.parse().unwrap());
     let mut kernel = Kernel {
         semantics: Semantics {
-            operands: vec![operand("a", text), operand("d", "(m,n,k):(held,n,1)")],
+            operands: vec![operand("a", text), operand("d", "(m,n,k):(held,also,1)")],
             ..Semantics::default()
         },
         ..Kernel::new("copy_f32@x", "copy")
@@ -24,7 +24,7 @@ fn kernel(text: &str) -> Kernel {
 
 fn env(kernel: &Kernel, m: i64, n: i64, k: i64) -> Env {
     let mut env = Env::new();
-    for (text, value) in [("m", m), ("n", n), ("k", k), ("held", 8)] {
+    for (text, value) in [("m", m), ("n", n), ("k", k), ("held", 8), ("also", 7)] {
         env.set(kernel.names.find(text).unwrap(), value);
     }
     env
@@ -94,6 +94,13 @@ fn extents_as_strides() {
     );
     let of_two = told("(n,k):(held,sa)", &[9, 1]);
     assert!(of_two.ends_with("apart, `(n,k):(lda,sa)`"), "{of_two}");
+    // Several of them, whose order is as good.
+    assert_eq!(
+        told("(m,n,k):(held,also,sa)", &[390, 78, 1]),
+        "`a` has strides (390,78,1); the kernel takes (m,n,k):(held,also,sa), and held is 8, also \
+         is 7 by another operand: give both the same, or build a kernel of a spec that names these \
+         apart, `(m,n,k):(lda0,lda1,sa)`"
+    );
     // Another axis is contiguous, or none is.
     let copy = "give a copy in that order, or build a kernel of a spec";
     for (text, given, spec) in [

@@ -89,6 +89,21 @@ fn missing_tensors_and_other_ranks_are_told() {
 }
 
 #[test]
+fn a_scalar_in_memory_is_told_how_to_be_given() {
+    let refusal = Refusal::Rank {
+        operand: "sc".to_owned(),
+        layout: "():()".to_owned(),
+        needs: 0,
+        shape: vec![1],
+    };
+    assert_eq!(
+        refusal.to_string(),
+        "`sc` has the shape (1); the kernel takes 0 axes: ():(); of one element sc.reshape(()) \
+         makes it so"
+    );
+}
+
+#[test]
 fn given_extents_stand_against_tensors() {
     let kernel = resolved(copy_kernel("copy@x"));
     let dtype = kernel.semantics.operands[0].dtype;

@@ -95,6 +95,6 @@ fn every_combination_calls_what_its_plan_chooses() {
     let calls = shipped::on_each(&points, agreed);
     let ways: BTreeSet<_> = calls.into_iter().flatten().collect();
     // Without a cluster, turns add nothing to boxes or to stream-k: three ways with boxes, five
-    // from registers. With one there is no stream-k, and turns always add a barrier: four of each.
-    assert_eq!(ways.len(), 3 + 5 + 4 + 4, "{ways:#?}");
+    // from registers. With one they always add a barrier: six of each.
+    assert_eq!(ways.len(), 3 + 5 + 6 + 6, "{ways:#?}");
 }

@@ -154,7 +154,11 @@ impl Lowering<'_> {
     /// The tile along k of the current trip.
     pub(super) fn k_tile(&self) -> Result<Expr> {
         let trip = self.role()?.trip.clone();
+        // No map ends what comes of packed rows: where its tile ends is bounded for the proof.
+        let is_packed = self.plan.operands.iter().any(|operand| operand.packed);
+        let bounded = is_packed && self.kernel.work.spans().is_some();
         Ok(match &self.part {
+            Some(part) if bounded => min(add(part.from.clone(), trip), part.last_of_tile()),
             Some(part) => add(part.from.clone(), trip),
             None => trip,
         })

@@ -77,8 +77,21 @@ impl Known<'_> {
         let Value::Int(poly) = &value else {
             return value;
         };
-        let Some(Term::Min(number, most)) = poly.as_term().map(|term| meaning(self, term)) else {
-            return value;
+        let of = |known: &Self, poly: &Poly| poly.as_term().map(|term| meaning(known, term));
+        let (number, most) = match of(self, poly) {
+            Some(Term::Min(number, most)) => (number, most),
+            // The other way round, which is as good where the most is no less than the least.
+            Some(Term::Max(number, least)) => match of(self, &number) {
+                Some(Term::Min(number, most)) => {
+                    let left = most.plus(-1, &least);
+                    if self.range(&left).lo < 0 {
+                        return value;
+                    }
+                    (number, most)
+                }
+                _ => return value,
+            },
+            _ => return value,
         };
         let is_choice = |term: TermId| matches!(meaning(self, term), Term::Select(..));
         let is_far = number.terms().any(|term| match meaning(self, term) {

@@ -105,8 +105,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// Adds what continues the tile, in the order of k. Its threads wait for one giver each, so that
-    /// the flags are read at the same time, and all add when all are up.
+    /// Adds what continues the tile, in the order of k. Its threads wait for one giver each, so
+    /// that the flags are read at the same time, and all add when all are up.
     pub(in crate::lower) fn for_each_partial(&mut self, body: &[Op]) -> Result<Vec<Stmt>> {
         if self.kernel.work.parts().is_some() {
             return self.for_each_of_cluster(body);

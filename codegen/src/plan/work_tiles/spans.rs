@@ -10,7 +10,7 @@
 //!
 //! Where there are clusters for two parts of each shared tile or more, each tile is cut at the same
 //! places, into as many parts as there are clusters for: in step, they load the same of an operand
-//! at the same time, out of the second-level cache. What is left of a row behind a tile is nobody's.
+//! at the same time, out of the second-level cache. What a row has left behind a tile is nobody's.
 
 use super::arith::{Index, Names};
 use super::parts::ClusterPart;
@@ -224,6 +224,11 @@ impl<N: Index> Part<N> {
         let rounded = N::add(end, N::sub(span.clone(), N::int(1)));
         let past = hoist.name("past", N::div(rounded, span));
         [N::add(self.span.clone(), N::int(1)), past]
+    }
+
+    /// The last tile along k of a tile that spans are of.
+    pub fn last_of_tile(&self) -> N {
+        N::sub(self.row.tile.clone(), N::int(1))
     }
 
     /// The cluster, of so many, that has that span.

@@ -84,23 +84,6 @@ fn extents_as_strides() {
     ));
     let of_three = told("(m,n,k):(n * k,k,1)", &[99, 9, 1]);
     assert!(of_three.contains("`(m,n,k):(lda0,lda1,1)`"), "{of_three}");
-    // A name that another operand has as well.
-    let of_names = told("(n,k):(held,1)", &[9, 1]);
-    assert_eq!(
-        of_names,
-        "`a` has strides (9,1); the kernel takes (n,k):(held,1), and held is 8 by another \
-         operand: give both the same, or build a kernel of a spec that names this one apart, \
-         `(n,k):(lda,1)`"
-    );
-    let of_two = told("(n,k):(held,sa)", &[9, 1]);
-    assert!(of_two.ends_with("apart, `(n,k):(lda,sa)`"), "{of_two}");
-    // Several of them, whose order is as good.
-    assert_eq!(
-        told("(m,n,k):(held,also,sa)", &[390, 78, 1]),
-        "`a` has strides (390,78,1); the kernel takes (m,n,k):(held,also,sa), and held is 8, also \
-         is 7 by another operand: give both the same, or build a kernel of a spec that names these \
-         apart, `(m,n,k):(lda0,lda1,sa)`"
-    );
     // Another axis is contiguous, or none is.
     let copy = "give a copy in that order, or build a kernel of a spec";
     for (text, given, spec) in [
@@ -139,6 +122,27 @@ fn extents_as_strides() {
         "{few}"
     );
     assert_eq!(bound("(n):(1)", FIVE, &[1]).unwrap().0.elems(), 6);
+}
+
+#[test]
+fn strides_that_another_operand_has_as_well() {
+    let told = |text, given: &[i64]| bound(text, FIVE, given).unwrap_err().to_string();
+    let of_names = told("(n,k):(held,1)", &[9, 1]);
+    assert_eq!(
+        of_names,
+        "`a` has strides (9,1); the kernel takes (n,k):(held,1), and held is 8 by another \
+         operand: give both the same, or build a kernel of a spec that names this one apart, \
+         `(n,k):(lda,1)`"
+    );
+    let of_two = told("(n,k):(held,sa)", &[9, 1]);
+    assert!(of_two.ends_with("apart, `(n,k):(lda,sa)`"), "{of_two}");
+    // Several of them, whose order is as good.
+    assert_eq!(
+        told("(m,n,k):(held,also,sa)", &[390, 78, 1]),
+        "`a` has strides (390,78,1); the kernel takes (m,n,k):(held,also,sa), and held is 8, also \
+         is 7 by another operand: give both the same, or build a kernel of a spec that names these \
+         apart, `(m,n,k):(lda0,lda1,sa)`"
+    );
 }
 
 #[test]

@@ -78,21 +78,18 @@ impl Known<'_> {
             return value;
         };
         let of = |known: &Self, poly: &Poly| poly.as_term().map(|term| meaning(known, term));
-        let (number, most) = match of(self, poly) {
-            Some(Term::Min(number, most)) => (number, most),
-            // The other way round, which is as good where the most is no less than the least.
-            Some(Term::Max(number, least)) => match of(self, &number) {
-                Some(Term::Min(number, most)) => {
-                    let left = most.plus(-1, &least);
-                    if self.range(&left).lo < 0 {
-                        return value;
-                    }
-                    (number, most)
-                }
-                _ => return value,
-            },
-            _ => return value,
+        let (inner, least) = match of(self, poly) {
+            Some(Term::Max(inner, least)) => (inner, Some(least)),
+            _ => (poly.clone(), None),
         };
+        let Some(Term::Min(number, most)) = of(self, &inner) else {
+            return value;
+        };
+        // Bounded below last is as good where the most is no less than the least.
+        let is_less = |least: &Poly| self.range(&most.plus(-1, least)).lo < 0;
+        if least.as_ref().is_some_and(is_less) {
+            return value;
+        }
         let is_choice = |term: TermId| matches!(meaning(self, term), Term::Select(..));
         let is_far = number.terms().any(|term| match meaning(self, term) {
             Term::Max(x, _) => x.terms().any(is_choice),

@@ -10,7 +10,7 @@ use crate::error::{Error, Problem};
 use crate::spec::docs::schema::{OF_FORMULAS, schema};
 use crate::spec::kernel::shape::defaults;
 use crate::spec::keys::key::{Kind, Named, fields};
-use crate::spec::keys::model::{Accumulation, Auto, Spec, paths};
+use crate::spec::keys::model::{Accumulation, Auto, Point, Schedule, Spec, paths};
 
 const GEMM: &str = r#"kernel: gemm
 name: gemm_t
@@ -349,6 +349,59 @@ fn the_space_is_bounded_and_in_order() {
         file.points[1].id
     );
     assert!(codes(&tuned(MAX_POINTS / 2 + 1, "2, 3")).contains(&"too-many-points"));
+}
+
+#[test]
+fn a_list_of_spaces_is_all_of_each_once() {
+    let text = format!(
+        "{GEMM}tune:\n  - cta_tile: [\"(1,1,1)\", \"(2,1,1)\"]\n    pipeline.stages: [2, 3]\n  \
+         - {{ cta_tile: [\"(3,1,1)\", \"(2,1,1)\"], pipeline.stages: [3] }}\n  - {{ pipeline.stages: [4] }}\n"
+    );
+    let file = accepted(&text);
+    let of = |point: &Point| {
+        let Schedule {
+            cta_tile, pipeline, ..
+        } = &point.spec.schedule;
+        (cta_tile[0], pipeline.stages.clone(), point.number)
+    };
+    let given = |tile, stages, number| (tile, Auto::Given(stages), number);
+    let own = file.spec.schedule.cta_tile[0];
+    assert_eq!(
+        file.points.iter().map(of).collect::<Vec<_>>(),
+        [
+            given(1, 2, 0),
+            given(1, 3, 1),
+            given(2, 2, 2),
+            given(2, 3, 3),
+            given(3, 3, 4),
+            given(own, 4, 6)
+        ]
+    );
+    let line = |point: &Point, key: &str| file.places(&point.id).line(&[key.to_owned()]);
+    let first = text
+        .lines()
+        .position(|line| line.contains("- cta_tile"))
+        .unwrap() as u32
+        + 1;
+    let lines: Vec<Option<u32>> = file
+        .points
+        .iter()
+        .map(|point| line(point, "pipeline.stages"))
+        .collect();
+    let [first, second, third] = [first + 1, first + 2, first + 3].map(Some);
+    assert_eq!(lines, [first, first, first, first, second, third]);
+    assert_eq!(
+        codes(&format!("{GEMM}tune: [pipeline.stages, {{}}]\n")),
+        ["wrong-type"]
+    );
+    assert_eq!(codes(&format!("{GEMM}tune: []\n")), ["wrong-type"]);
+    let many = |count: usize| {
+        let tiles: Vec<String> = (1..=count).map(|i| format!("\"({i},1,1)\"")).collect();
+        format!("{{ cta_tile: [{}] }}", tiles.join(", "))
+    };
+    let [half, more] = [MAX_POINTS / 2, MAX_POINTS / 2 + 1].map(many);
+    accepted(&format!("{GEMM}tune: [{half}, {half}]\n"));
+    assert!(codes(&format!("{GEMM}tune: [{half}, {more}]\n")).contains(&"too-many-points"));
 }
 
 #[test]

@@ -258,10 +258,9 @@ fn no_product(point: &Point) -> Option<Doubt> {
 
 /// What keeps a product off tensor cores that read shared memory, by what a plan with them says.
 fn cause(point: &Point, mma: &MmaPlan) -> Option<Doubt> {
-    let mut spec = point.spec.clone();
-    spec.schedule.pipeline.schedule = Auto::Given(KernelSchedule::Cooperative);
-    let id = point.id.clone();
-    let refused = attempt(&Point { id, spec }, atoms::catalogue().ok()?);
+    let mut schedule = point.spec.schedule.clone();
+    schedule.pipeline.schedule = Auto::Given(KernelSchedule::Cooperative);
+    let refused = attempt(&point.with(schedule), atoms::catalogue().ok()?);
     let Err(Error::Plan { violations, .. }) = refused else {
         return None;
     };

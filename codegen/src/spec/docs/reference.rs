@@ -216,6 +216,6 @@ fn value(kind: Kind) -> String {
         Kind::Record(_) | Kind::Way { .. } => "a map, below".into(),
         Kind::Operands | Kind::Paths(_) => "a map by operand, below".into(),
         Kind::Swizzles => "a map by operand".into(),
-        Kind::Tune => "a map from dotted path to a list of values".into(),
+        Kind::Tune => "a map from dotted path to a list of values, or a list of such maps".into(),
     }
 }

@@ -211,6 +211,10 @@ fn tune(shape: &Shape) -> Value {
         let values = json!({ "type": "array", "minItems": 1 });
         map["patternProperties"] = json!({ "^(copy|swizzle)\\.": values });
     }
+    let items = map.clone();
+    map["type"] = json!(["object", "array"]);
+    map["items"] = items;
+    map["minItems"] = json!(1);
     map
 }
 

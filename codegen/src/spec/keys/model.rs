@@ -119,7 +119,8 @@ const MODES: Key = key(Kind::Modes).of(
 /// The tuning space is no field of a spec: each of its points is a spec.
 const TUNE: Key = key(Kind::Tune).of(
     "tune",
-    "The tuning space: dotted paths into this file, each with the values to try.",
+    "The tuning space: dotted paths into this file, each with the values to try. Of a list of maps \
+     all that each gives.",
     false,
 );
 
@@ -263,6 +264,7 @@ impl Point {
                 problem: self.spec.problem.clone(),
                 schedule,
             },
+            number: self.number,
         }
     }
 }
@@ -274,4 +276,6 @@ pub struct Point {
     pub id: String,
     /// The spec with the point's values in place.
     pub spec: Spec,
+    /// Its place among all combinations of the file, those that come again counted.
+    pub number: usize,
 }

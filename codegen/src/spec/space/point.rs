@@ -2,7 +2,7 @@
 //!
 //! Comes in: the specs of a space and the paths that are tuned. Goes out: points with ids that
 //! differ from one another and depend on nothing but the point's own values. The hash covers every
-//! value of the spec, so that equal ids mean equal kernels.
+//! value of the spec, so that equal ids mean equal kernels; a point that comes again is left out.
 
 use std::collections::BTreeSet;
 
@@ -22,20 +22,27 @@ const HASH_LENGTHS: [usize; 3] = [6, 12, 64];
 /// # Errors
 /// [`crate::error::Error::Bug`] when a spec cannot be printed.
 pub(in crate::spec) fn points(specs: Vec<Spec>, tuned: &[&str]) -> Result<Vec<Point>> {
-    let names: Vec<(String, String)> = specs
-        .iter()
-        .map(|spec| {
-            Ok((
-                format!("{}@{}", spec.problem.name, suffix(spec, tuned)),
-                hash(spec)?,
-            ))
-        })
-        .collect::<Result<_>>()?;
+    let mut seen = BTreeSet::new();
+    let mut named = vec![];
+    for (number, spec) in specs.into_iter().enumerate() {
+        let hash = hash(&spec)?;
+        if seen.insert(hash.clone()) {
+            let name = format!("{}@{}", spec.problem.name, suffix(&spec, tuned));
+            named.push(Named {
+                point: Point {
+                    id: name,
+                    spec,
+                    number,
+                },
+                hash,
+            });
+        }
+    }
     let ids = |length: usize| -> Vec<String> {
-        names
-            .iter()
-            .map(|(name, hash)| format!("{name}-{}", hash.get(..length).unwrap_or(hash)))
-            .collect()
+        let id = |Named { point, hash }: &Named| {
+            format!("{}-{}", point.id, hash.get(..length).unwrap_or(hash))
+        };
+        named.iter().map(id).collect()
     };
     let distinct = |ids: &Vec<String>| ids.iter().collect::<BTreeSet<_>>().len() == ids.len();
     let ids = HASH_LENGTHS
@@ -45,9 +52,15 @@ pub(in crate::spec) fn points(specs: Vec<Spec>, tuned: &[&str]) -> Result<Vec<Po
         .unwrap_or_else(|| ids(64));
     Ok(ids
         .into_iter()
-        .zip(specs)
-        .map(|(id, spec)| Point { id, spec })
+        .zip(named)
+        .map(|(id, named)| Point { id, ..named.point })
         .collect())
+}
+
+/// A point whose id has no hash yet.
+struct Named {
+    point: Point,
+    hash: String,
 }
 
 fn hash(spec: &Spec) -> Result<String> {

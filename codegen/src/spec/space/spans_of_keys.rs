@@ -9,6 +9,7 @@ use std::ops::Range;
 use crate::error::{Error, Problem, Related, Span, Violation, Written};
 use crate::spec::SpecFile;
 use crate::spec::keys::model::Point;
+use crate::spec::space::tune::listed;
 use crate::spec::yaml::embedded::Embedded;
 use crate::spec::yaml::node::{Entry, Node, Value};
 use crate::spec::yaml::problems::Problems;
@@ -25,9 +26,9 @@ impl SpecFile {
             return error;
         };
         let tree = tree::read(&self.text, &mut Problems::default());
-        let number = self.points.iter().position(|point| point.id == kernel);
+        let number = self.number(&kernel);
         let placed = |violation: Violation| match &tree {
-            Some(tree) => place(tree, &self.text, violation, number.unwrap_or(0)),
+            Some(tree) => place(tree, &self.text, violation, number),
             None => violation,
         };
         Error::Plan {
@@ -70,11 +71,16 @@ impl SpecFile {
 
     /// Where the keys of that point stand.
     pub fn places(&self, point: &str) -> Places {
-        let number = self.points.iter().position(|one| one.id == point);
         Places {
             tree: tree::read(&self.text, &mut Problems::default()),
-            number: number.unwrap_or(0),
+            number: self.number(point),
         }
+    }
+
+    /// The number of the point of that id.
+    fn number(&self, id: &str) -> usize {
+        let point = self.points.iter().find(|point| point.id == id);
+        point.map_or(0, |point| point.number)
     }
 }
 
@@ -145,22 +151,33 @@ fn written(tree: &Node, key: &str) -> Option<Span> {
     })
 }
 
-/// The tuned paths with the values of the point of that number: the last path is the fastest.
+/// The tuned paths with the values of the point of that number: one map's points after another's,
+/// the last path the fastest.
 fn tuned(tree: &Node, number: usize) -> Vec<(&str, &Node)> {
-    let Some(Value::Map(axes)) = tree.find("tune").map(|tune| &tune.value) else {
-        return Vec::new();
-    };
     let mut rest = number;
-    let mut out = Vec::new();
-    for axis in axes.iter().rev() {
-        let Value::List(values) = &axis.value.value else {
+    for map in tree.find("tune").map_or(&[][..], listed) {
+        let Value::Map(axes) = &map.value else {
             continue;
         };
-        let count = values.len().max(1);
-        if let Some(value) = values.get(rest % count) {
-            out.push((axis.key.as_str(), value));
+        let axes: Vec<(&str, &[Node])> = axes.iter().filter_map(values).collect();
+        let count = axes.iter().map(|(_, values)| values.len()).product();
+        if rest >= count {
+            rest -= count;
+            continue;
         }
-        rest /= count;
+        let mut out = Vec::new();
+        for (path, values) in axes.into_iter().rev() {
+            out.extend(values.get(rest % values.len()).map(|value| (path, value)));
+            rest /= values.len();
+        }
+        return out;
     }
-    out
+    Vec::new()
+}
+
+fn values(entry: &Entry) -> Option<(&str, &[Node])> {
+    match &entry.value.value {
+        Value::List(values) if !values.is_empty() => Some((&entry.key, values)),
+        _ => None,
+    }
 }

@@ -1,4 +1,5 @@
-//! The tuning space: every combination of the values that `tune` lists for its dotted paths.
+//! The tuning space: every combination of the values that `tune` lists for its dotted paths, or of
+//! each of the maps that it lists, one after the other.
 //!
 //! Comes in: a tree and the problems of its own values. Goes out: the points, in the order of the
 //! file with the last path fastest, or every problem. A value is checked by putting it where its
@@ -25,6 +26,9 @@ struct Axis<'n> {
     values: &'n [Node],
 }
 
+/// The paths of one map of `tune`.
+type Axes<'n> = Vec<Axis<'n>>;
+
 /// The file being tuned.
 pub(in crate::spec) struct Tuning<'n> {
     /// Path of the file.
@@ -46,48 +50,51 @@ impl Tuning<'_> {
     /// # Errors
     /// [`crate::error::Error::Bug`] when a point cannot be printed.
     pub fn points(&self, spec: Option<&Spec>, problems: &mut Problems) -> Result<Vec<Point>> {
-        let axes = self.axes(problems);
-        for axis in &axes {
+        let spaces = self.spaces(problems);
+        for axis in spaces.iter().flatten() {
             self.check_values(axis, problems);
         }
-        self.check_count(&axes, problems);
+        self.check_count(&spaces, problems);
         let (Some(spec), true) = (spec, problems.is_empty()) else {
             return Ok(vec![]);
         };
-        if axes.is_empty() {
+        let mut tuned: Vec<&str> = vec![];
+        for axis in spaces.iter().flatten() {
+            if !tuned.contains(&axis.path.as_str()) {
+                tuned.push(&axis.path);
+            }
+        }
+        if tuned.is_empty() {
             return point::points(vec![spec.clone()], &[]);
         }
-        let specs = self.combinations(&axes, problems);
-        let tuned: Vec<&str> = axes.iter().map(|axis| axis.path.as_str()).collect();
+        let mut specs = vec![];
+        for axes in &spaces {
+            specs.extend(self.combinations(axes, problems));
+        }
         point::points(specs, &tuned)
     }
 
-    fn axes(&self, problems: &mut Problems) -> Vec<Axis<'_>> {
+    /// The paths of each map.
+    fn spaces(&self, problems: &mut Problems) -> Vec<Axes<'_>> {
         let Some(tune) = self.tree.find("tune") else {
             return vec![];
         };
-        let entries = match &tune.value {
-            Value::Map(entries) => entries,
-            Value::Refused => return vec![],
-            _ => {
-                let message = format!(
-                    "`tune` is {}; expected a map from dotted paths to lists of values",
-                    describe(tune)
-                );
-                problems.add(
-                    "wrong-type",
-                    &tune.span,
-                    message,
-                    "write lines such as `pipeline.stages: [2, 3]`",
-                );
-                return vec![];
-            }
-        };
         let paths = paths(&self.shape);
-        entries
-            .iter()
-            .filter_map(|entry| axis(entry, &paths, problems))
-            .collect()
+        let mut spaces = vec![];
+        for map in listed(tune) {
+            match &map.value {
+                Value::Map(entries) => {
+                    let axes = entries.iter();
+                    spaces.push(
+                        axes.filter_map(|entry| axis(entry, &paths, problems))
+                            .collect(),
+                    );
+                }
+                Value::Refused => {}
+                _ => no_map(map, problems),
+            }
+        }
+        spaces
     }
 
     fn check_values(&self, axis: &Axis<'_>, problems: &mut Problems) {
@@ -134,21 +141,29 @@ impl Tuning<'_> {
         tree
     }
 
-    fn check_count(&self, axes: &[Axis<'_>], problems: &mut Problems) {
-        let count = axes
+    fn check_count(&self, spaces: &[Axes<'_>], problems: &mut Problems) {
+        let of_one = |axes: &Axes<'_>| {
+            axes.iter()
+                .try_fold(1usize, |count, axis| count.checked_mul(axis.values.len()))
+        };
+        let count = spaces
             .iter()
-            .try_fold(1usize, |count, axis| count.checked_mul(axis.values.len()));
+            .try_fold(0usize, |sum, axes| sum.checked_add(of_one(axes)?));
         if count.is_some_and(|count| count <= MAX_POINTS) {
             return;
         }
-        let lengths: Vec<String> = axes
-            .iter()
-            .map(|axis| axis.values.len().to_string())
-            .collect();
+        let lengths = |axes: &Axes<'_>| {
+            let lengths: Vec<String> = axes
+                .iter()
+                .map(|axis| axis.values.len().to_string())
+                .collect();
+            lengths.join(" x ")
+        };
+        let sum: Vec<String> = spaces.iter().map(lengths).collect();
         let count = count.map_or("more than 2^64".to_string(), |count| count.to_string());
         let message = format!(
             "the tuning space has {} = {count} points; at most {MAX_POINTS} are allowed",
-            lengths.join(" x ")
+            sum.join(" + ")
         );
         let Some(tune) = self.tree.entry("tune") else {
             return;
@@ -185,6 +200,27 @@ impl Tuning<'_> {
         }
         specs
     }
+}
+
+/// The maps of `tune`: itself, or those that it lists.
+pub(super) fn listed(tune: &Node) -> &[Node] {
+    match &tune.value {
+        Value::List(maps) if !maps.is_empty() => maps,
+        _ => std::slice::from_ref(tune),
+    }
+}
+
+fn no_map(node: &Node, problems: &mut Problems) {
+    let message = format!(
+        "`tune` is {}; expected a map from dotted paths to lists of values, or a list of such maps",
+        describe(node)
+    );
+    problems.add(
+        "wrong-type",
+        &node.span,
+        message,
+        "write lines such as `pipeline.stages: [2, 3]`",
+    );
 }
 
 fn axis<'n>(

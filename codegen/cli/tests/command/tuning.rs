@@ -56,6 +56,19 @@ impl Fixture {
 }
 
 #[test]
+fn a_problem_of_one_row_is_told_though_its_stride_is_anyones() {
+    let fixture = Fixture::new();
+    let run = fixture
+        .tune(&["--problem", "1x130x1", "--problem", "3x130x1"])
+        .expect(0);
+    let told = |problem: &str| run.stdout.lines().any(|line| line.starts_with(problem));
+    assert!(told("1x130x1 row") && told("3x130x1 row"), "{}", run.stdout);
+    // The records are known again.
+    let again = fixture.tune(&["--problem", "1x130x1"]).expect(0);
+    assert!(again.stdout.contains("1x130x1 row"), "{}", again.stdout);
+}
+
+#[test]
 fn the_fastest_right_kernel_of_each_problem_comes_into_the_table() {
     let fixture = Fixture::new();
     let problems = ["--problem", "3x130x1", "--problem", "6x300x1"];

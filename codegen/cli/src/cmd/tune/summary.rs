@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use tilewright_bundle::{Bundle, Contiguous, TunedPoint, Tuning, TuningTable};
 use tilewright_lab::bench::{Extent, Row};
 use tilewright_lab::tune::{Outcome, Record, Tally, Tuned};
-use tilewright_runtime::{Backend, Problem, Runtime};
+use tilewright_runtime::{Backend, Problem, Request, Runtime};
 
 use crate::device;
 use crate::quantity::{counted as so_many, decimal};
@@ -95,26 +95,30 @@ impl Summary {
             let kernels = runtime.kernels().iter();
             let kernels = kernels.filter(|k| k.semantics.function == table.function);
             let device = runtime.device().info();
-            // Kernels of a function may lie differently in memory: each class is a table's own.
-            let here: Vec<Problem> = kernels
-                .filter_map(|kernel| extent.problem(kernel, device).ok())
+            // Kernels of a function may lie differently in memory: each class is a table's own, in
+            // which problems are as tensors ask for them. Records have them as they were measured.
+            let here: Vec<(Problem, Problem)> = kernels
+                .filter_map(|kernel| {
+                    let problem = extent.problem(kernel, device).ok()?;
+                    let asked = Request::as_of_tensors(kernel, problem.clone());
+                    Some((problem, asked))
+                })
                 .collect();
-            let mut points = table.points.iter();
-            let at = points.find(|point| here.iter().any(|here| is_of(here, table, point)));
-            let Some(choice) = at.and_then(|point| point.choices.first()) else {
+            let found = table.points.iter().find_map(|point| {
+                let mut here = here.iter();
+                let (problem, _) = here.find(|(_, asked)| is_of(asked, table, point))?;
+                Some((problem, point.choices.first()?))
+            });
+            let Some((measured, choice)) = found else {
                 continue;
-            };
-            let strides = |operand: &str| {
-                let mut operands = table.operands.iter();
-                let place = operands.position(|one| one.name == operand)?;
-                at?.strides.get(place)
             };
             let is_it = |record: &&Record| {
                 let problem = &record.row.problem;
                 record.outcome == Outcome::Measured
                     && record.content_hash == choice.content_hash.as_str()
                     && problem.is_at(extent)
-                    && (problem.strides.iter()).all(|(name, own)| strides(name) == Some(own))
+                    && (problem.strides.iter())
+                        .all(|(name, own)| measured.strides(name) == Some(own.as_slice()))
                     && extent.letters.is_none_or(|letters| {
                         // Rows of products that do more than multiply have no letters.
                         [letters.text(), Row::NO_ORDER].contains(&record.row.layout.as_str())

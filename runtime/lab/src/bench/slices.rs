@@ -20,6 +20,10 @@ const REST: Duration = Duration::from_millis(300);
 const SHORT_US: f64 = 100.0;
 /// Untimed launches before a rested slice, in time: they hide the host's work for the timed ones.
 const LEAD_US: f64 = 200.0;
+/// An estimate of so many times the fastest contender's time is no slice's worth.
+const FAR: f64 = 1.5;
+/// A slice of so many times it is no second one's.
+const NEAR: f64 = 1.15;
 /// Cold launches of one slice.
 const COLD_LAUNCHES: usize = 8;
 /// Calls of one slice of mode launch: fewer than a stream takes before it makes the host wait.
@@ -178,7 +182,8 @@ pub(crate) fn estimate_us(
     Ok(us / launches as f64)
 }
 
-/// Microseconds of one launch from two short slices, the shorter of them.
+/// Microseconds of one launch from two short slices, the shorter of them. What is far from the
+/// fastest of its kind so far is looked at no longer than that takes to see.
 ///
 /// # Errors
 /// When a launch fails.
@@ -186,14 +191,22 @@ pub(crate) fn quick_us(
     device: &CudaDevice,
     contender: &Contender<'_>,
     cut: &Cut,
+    fastest_us: f64,
 ) -> Result<f64, Error> {
-    let arm = Arm::new(device, contender, cut)?;
-    let mut least = f64::INFINITY;
-    for _ in 0..2 {
-        let slice_us = device.time_us(|| arm.enqueue(), || ())?;
-        least = least.min(arm.slice(slice_us).launch_us);
+    let one_us = estimate_us(device, contender, cut.sets.max(1))?;
+    if one_us > FAR * fastest_us {
+        return Ok(one_us);
     }
-    Ok(least)
+    let arm = Arm::of(device, contender, cut, one_us)?;
+    let slice = || {
+        let slice_us = device.time_us(|| arm.enqueue(), || ())?;
+        Ok::<_, Error>(arm.slice(slice_us).launch_us)
+    };
+    let first = slice()?;
+    if first > NEAR * fastest_us {
+        return Ok(first);
+    }
+    Ok(first.min(slice()?))
 }
 
 impl<'c, 'a> Arm<'c, 'a> {
@@ -202,8 +215,19 @@ impl<'c, 'a> Arm<'c, 'a> {
         contender: &'c Contender<'a>,
         cut: &Cut,
     ) -> Result<Arm<'c, 'a>, Error> {
+        let one_us = estimate_us(device, contender, cut.sets.max(1))?;
+        Arm::of(device, contender, cut, one_us)
+    }
+
+    /// An arm whose launches take about so long.
+    fn of(
+        device: &'c CudaDevice,
+        contender: &'c Contender<'a>,
+        cut: &Cut,
+        one_us: f64,
+    ) -> Result<Arm<'c, 'a>, Error> {
         let sets = cut.sets.max(1);
-        let one_us = estimate_us(device, contender, sets)?.max(0.5);
+        let one_us = one_us.max(0.5);
         let wanted = ((cut.slice_us / one_us).ceil() as usize).max(2);
         // Whole turns through the sets, so that every replay continues where the last one ended.
         let turns = |launches: usize| launches.div_ceil(sets) * sets;

@@ -32,6 +32,8 @@ struct GpuMeasurer<'f, 'k> {
     entries: Vec<Entry<'k>>,
     workload: Workload,
     runners: Vec<Option<Runner<'k>>>,
+    /// The least time of a look so far.
+    fastest_us: f64,
 }
 
 impl<'k> TuningDevice<'k> for TuningGpu<'k> {
@@ -62,6 +64,7 @@ impl<'k> TuningDevice<'k> for TuningGpu<'k> {
             entries,
             workload,
             runners,
+            fastest_us: f64::INFINITY,
         }))
     }
 }
@@ -112,7 +115,10 @@ impl Measurer for GpuMeasurer<'_, '_> {
             .ok_or_else(|| missing(candidate))?;
         let runner = bench.loaded(entry, &self.workload).map_err(blame)?;
         let cut = self.cut(SCREEN_US);
-        let us = quick_us(bench.device, &bench.contender(&runner), &cut).map_err(blame)?;
+        let contender = bench.contender(&runner);
+        let us = quick_us(bench.device, &contender, &cut, self.fastest_us).map_err(blame)?;
+        drop(contender);
+        self.fastest_us = self.fastest_us.min(us);
         if let Some(place) = self.runners.get_mut(candidate) {
             *place = Some(runner);
         }

@@ -5,7 +5,9 @@ use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use tilewright_bundle::{Bundle, BundleWriter, Capability, Kernel, Route, shared_words};
+use tilewright_bundle::{
+    Bundle, BundleWriter, Capability, Kernel, LAST_RESORT, Route, shared_words,
+};
 
 use crate::arch::capability;
 use crate::command;
@@ -160,7 +162,7 @@ impl Config {
     /// Fails where a function has no kernel that takes every shape (but nothing along what is
     /// folded), address, and stride that its specs leave open (`(m,n):(ldx,1)` leaves that of
     /// rows), on the GPUs that its kernels are for; without this it is a warning, of functions that
-    /// several specs are of.
+    /// several specs are of, or with [`Config::allow_no_last_resort`] nothing.
     #[must_use]
     pub fn require_last_resort(mut self) -> Config {
         self.last_resort = Some(LastResort::Own);
@@ -172,6 +174,14 @@ impl Config {
     #[must_use]
     pub fn require_last_resort_from(mut self, arch: &str) -> Config {
         self.last_resort = Some(LastResort::From(arch.to_owned()));
+        self
+    }
+
+    /// Says nothing of functions that do not take every problem: the program knows which it asks
+    /// for.
+    #[must_use]
+    pub fn allow_no_last_resort(mut self) -> Config {
+        self.last_resort = Some(LastResort::Nowhere);
         self
     }
 
@@ -429,13 +439,19 @@ impl Config {
     /// A line on the functions that have no kernel for every problem, on the GPUs that they are to
     /// have one on; of several specs unless a last resort is required.
     fn uncovered(&self, bundle: &Bundle, least: Option<Capability>) -> Result<Vec<String>, Error> {
-        let is_required = self.last_resort.is_some();
+        let is_required = match self.last_resort {
+            Some(LastResort::Nowhere) => return Ok(Vec::new()),
+            Some(LastResort::Own | LastResort::From(_)) => true,
+            None => false,
+        };
         let Some(line) = uncovered::line(bundle, is_required, least) else {
             return Ok(Vec::new());
         };
         match is_required {
             true => Err(Error::Uncovered(line)),
-            false => Ok(vec![line]),
+            false => Ok(vec![format!(
+                "{line}; add {LAST_RESORT}, or say Config::allow_no_last_resort"
+            )]),
         }
     }
 }

@@ -15,13 +15,15 @@ pub(crate) enum LastResort {
     Own,
     /// On this architecture and newer ones.
     From(String),
+    /// Nowhere: what is missing is known.
+    Nowhere,
 }
 
 impl LastResort {
     /// The oldest of them, where it is named.
     pub(crate) fn least(&self) -> Result<Option<Capability>, Error> {
         match self {
-            LastResort::Own => Ok(None),
+            LastResort::Own | LastResort::Nowhere => Ok(None),
             LastResort::From(arch) => capability(arch).map(Some),
         }
     }
@@ -38,7 +40,7 @@ pub(crate) fn line(bundle: &Bundle, all: bool, least: Option<Capability>) -> Opt
         return None;
     }
     let one = |lacking: &NoLastResort| {
-        let (specs, lacks) = (lacking.specs.join(", "), lacking.lacks.join(", "));
+        let (specs, lacks) = (lacking.specs_text(), lacking.lacks.join(", "));
         match &lacking.why_none {
             Some(why) => format!("{specs} ({lacks}; {why})"),
             None => format!("{specs} ({lacks})"),
@@ -50,13 +52,11 @@ pub(crate) fn line(bundle: &Bundle, all: bool, least: Option<Capability>) -> Opt
         more => format!(" and {more} more"),
     };
     let (count, told) = (found.len(), told.join("; "));
-    let functions = if count == 1 {
-        "function has"
-    } else {
-        "functions have"
+    let functions = match count {
+        1 => "function does",
+        _ => "functions do",
     };
     Some(format!(
-        "{count} {functions} no kernel for every problem; others are refused at run time: \
-         {told}{more}"
+        "{count} {functions} not take every problem (others are refused at run time): {told}{more}"
     ))
 }

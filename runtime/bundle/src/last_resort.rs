@@ -18,6 +18,9 @@ pub const LAST_RESORT: &str = "a spec of the same formula that names every strid
                                operand, as (m,k):(lda,sa), and whose rows are folded in many \
                                passes";
 
+/// How many of a function's specs are named in a sentence.
+const NAMED: usize = 4;
+
 /// A function without a last resort.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoLastResort {
@@ -34,13 +37,26 @@ pub struct NoLastResort {
     pub why_none: Option<String>,
 }
 
+impl NoLastResort {
+    /// The specs, the first of them by name: `gemm_a, gemm_b, gemm_c, gemm_d and 12 more specs`.
+    pub fn specs_text(&self) -> String {
+        let (named, others) = self.specs.split_at(self.specs.len().min(NAMED));
+        let named = named.join(", ");
+        match others.len() {
+            0 => named,
+            1 => format!("{named} and one more spec"),
+            count => format!("{named} and {count} more specs"),
+        }
+    }
+}
+
 impl fmt::Display for NoLastResort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (nearest, lacks) = (&self.nearest, self.lacks.join(", "));
         write!(
             f,
             "no last resort for {}: the nearest, {nearest}, {lacks}",
-            self.specs.join(", ")
+            self.specs_text()
         )?;
         match &self.why_none {
             Some(why) => write!(f, "; {why}"),

@@ -276,6 +276,21 @@ fn a_stride_that_two_operands_share_is_no_last_resort() {
 }
 
 #[test]
+fn a_function_of_many_specs_is_named_by_the_first() {
+    let picky = |number: usize| picky_gemm(&format!("gemm_f32_{number}@picky-1"));
+    let told = |count: usize| told_from(&(1..=count).map(picky).collect::<Vec<_>>(), None);
+    let start = "no last resort for gemm_f32_1, gemm_f32_2, gemm_f32_3, gemm_f32_4";
+    for (count, others) in [
+        (4, ":"),
+        (5, " and one more spec:"),
+        (7, " and 3 more specs:"),
+    ] {
+        let [said] = told(count).try_into().unwrap();
+        assert!(said.starts_with(&format!("{start}{others}")), "{said}");
+    }
+}
+
+#[test]
 fn functions_without_a_last_resort_are_found() {
     let told = |kernels: &[Kernel]| told_from(kernels, None);
     let (copy, plain) = (copy_kernel("copy_f32@c-1"), gemm_kernel("gemm_f32@plain-2"));

@@ -96,6 +96,30 @@ fn the_runtime_builds_no_foreign_code_and_needs_no_cuda() {
     );
 }
 
+/// Features of a crate come together in a program, and cudarc compiles with one CUDA version.
+#[test]
+fn pages_tell_the_cuda_version_that_a_program_has() {
+    let read = |path: &str| std::fs::read_to_string(source_tree().join(path)).unwrap();
+    let workspace = read("Cargo.toml");
+    let line = workspace
+        .lines()
+        .find(|line| line.starts_with("cudarc"))
+        .unwrap();
+    let quoted: Vec<&str> = line.split('"').skip(1).step_by(2).collect();
+    let cuda = quoted
+        .iter()
+        .find(|word| word.starts_with("cuda-"))
+        .unwrap();
+    for page in ["runtime/docs/operating.md", "runtime/README.md"] {
+        assert!(read(page).contains(&format!("`{cuda}`")), "{page}: {cuda}");
+    }
+    let version = format!("`version = \"{}\"`", quoted[0]);
+    assert!(
+        read("runtime/docs/operating.md").contains(&version),
+        "{version}"
+    );
+}
+
 #[test]
 fn the_python_module_is_the_runtime_alone() {
     let crates = tree("tilewright-python", "normal,build", &[]);

@@ -63,7 +63,9 @@ impl Refusal {
             | Refusal::GivenTwice { .. }
             | Refusal::BufferTooSmall { .. } => "buffer",
             Refusal::WorkspaceLimit { .. } => "workspace_limit",
-            Refusal::WorkspaceTooSmall { .. } | Refusal::WorkspaceAlignment { .. } => "workspace",
+            Refusal::WorkspaceTooSmall { .. }
+            | Refusal::WorkspaceNotZero { .. }
+            | Refusal::WorkspaceAlignment { .. } => "workspace",
             Refusal::Overlap { .. } | Refusal::MayOverlap { .. } => "overlap",
             Refusal::Expression { .. } | Refusal::Range { .. } => "range",
             Refusal::Abi { .. } | Refusal::Load { .. } => "load",
@@ -161,6 +163,9 @@ impl Refusal {
             Refusal::WorkspaceTooSmall { needs, has } => {
                 Reason::of("workspace").needs(needs).has(has)
             }
+            Refusal::WorkspaceNotZero { at, zero } => Reason::of("workspace")
+                .needs(format!("0 in the first {zero} bytes"))
+                .has(format!("another byte at {at}")),
             Refusal::WorkspaceAlignment { needs, address } => Reason::of("workspace")
                 .needs(needs)
                 .has(format!("{address:#x}")),

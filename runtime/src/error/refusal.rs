@@ -327,6 +327,17 @@ pub enum Refusal {
         /// Bytes given.
         has: u64,
     },
+    /// Scratch memory of the caller's is not zero where a kernel counts in it. The emulator looks.
+    #[error(
+        "byte {at} of the workspace is not 0; the first {zero} have to be before the first launch \
+         (`Array::zeros` makes such memory)"
+    )]
+    WorkspaceNotZero {
+        /// The byte.
+        at: u64,
+        /// How many have to be.
+        zero: u64,
+    },
     /// Scratch memory of the caller's is not aligned enough.
     #[error("the workspace is at address {address:#x}; a multiple of {needs} is needed")]
     WorkspaceAlignment {

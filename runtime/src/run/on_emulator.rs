@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::cuda::DeviceMemory;
 use crate::device::{Arg, Buffer, Device, LoadedKernel};
 use crate::emulated::EmulatedBuffer;
-use crate::error::{Error, refused};
+use crate::error::{Error, Refusal, refused};
 use crate::launch::fit::{View, prepare};
 use crate::launch::problem::Problem;
 use crate::run::prepared::{Emulated, Prepared, WORKSPACE_ALIGNMENT_BYTES, check_workspace};
@@ -113,7 +113,8 @@ impl Device {
     /// Enqueues a prepared launch on a stream of the caller's, as
     /// [`CudaDevice::enqueue_on`](crate::cuda::CudaDevice::enqueue_on) does. On the emulator, which
     /// has no streams, the stream is null and the launch runs to its end; a workspace is refused
-    /// where a GPU would refuse it, and the emulator has its own all the same.
+    /// where a GPU would refuse it or it is not zero where it has to be, and the emulator has its
+    /// own all the same.
     ///
     /// # Safety
     /// On a GPU as of [`CudaDevice::enqueue_on`](crate::cuda::CudaDevice::enqueue_on); on the
@@ -156,8 +157,29 @@ impl Device {
             }
             // Memory of the emulator is aligned as that of a GPU.
             check_workspace(prepared.kernel(), prepared.workspace_bytes(), 0, lent.len())?;
+            self.check_zeros(prepared, lent)?;
         }
         prepared.run(self)
+    }
+
+    /// Refuses lent scratch memory that is not zero where the kernel counts in it: on a GPU it
+    /// would wait for ever, or not at all. What leaves zeros there finds them at each launch.
+    fn check_zeros(&self, prepared: &Prepared, lent: &Buffer) -> Result<(), Error> {
+        let zero = prepared.launch().workspace_zero_bytes;
+        if zero == 0 {
+            return Ok(());
+        }
+        let bytes = self.download(lent)?;
+        match bytes.iter().take(zero as usize).position(|byte| *byte != 0) {
+            Some(at) => Err(refused(
+                prepared.kernel(),
+                vec![Refusal::WorkspaceNotZero {
+                    at: at as u64,
+                    zero: zero.into(),
+                }],
+            )),
+            None => Ok(()),
+        }
     }
 }
 

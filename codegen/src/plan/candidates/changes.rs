@@ -8,8 +8,13 @@ use crate::error::{KeyPath, Message, message};
 use crate::plan::data::assumptions::Assumption;
 use crate::plan::data::model::Plan;
 use crate::plan::work_tiles::{COLUMNS, SUMMED};
-use crate::spec::keys::model::{Auto, FormKind, KernelSchedule, Passes, Problem, Schedule, Spec};
+use crate::spec::keys::model::{
+    Auto, CopyPath, FormKind, KernelSchedule, Passes, Problem, Role, Schedule, Spec,
+};
 use crate::spec::positional;
+
+/// Stands for `copy.X.g2s` of every operand that is read beside the factors.
+const BOXES: &str = "copy.*.g2s";
 
 /// Most times that a tile is halved.
 const MOST_HALVINGS: usize = 4;
@@ -33,7 +38,11 @@ pub(crate) struct Values {
 /// What to write in the places of those keys, and for which extents alone a kernel of that tile is:
 /// `cta_tile (128,128,64), for n <= 128`.
 pub(crate) fn values(keys: &[&'static str], spec: &Spec, plan: &Plan) -> Values {
-    let said = Message::join(keys.iter().map(|key| value(key, spec, plan)), " and ");
+    let said = keys.iter().flat_map(|key| match *key {
+        BOXES => by_boxes_of(&spec.schedule),
+        key => vec![value(key, spec, plan)],
+    });
+    let said = Message::join(said, " and ");
     let by_tile = keys.contains(&"cta_tile");
     let limits = plan.assumptions.iter().filter_map(|one| match one {
         Assumption::ExtentMost { mode, most, .. } if by_tile => Some(format!("{mode} <= {most}")),
@@ -87,6 +96,16 @@ fn value(key: &'static str, spec: &Spec, plan: &Plan) -> Message {
     )
 }
 
+/// The keys by which operands come by boxes where the plan decides how.
+fn by_boxes_of(schedule: &Schedule) -> Vec<Message> {
+    let of_plan = schedule.copy.iter();
+    let of_plan = of_plan.filter(|(_, path)| path.g2s == Some(Auto::Auto));
+    let said = |(name, _): (&String, &CopyPath)| {
+        message!("{} auto", KeyPath::made(format!("copy.{name}.g2s")))
+    };
+    of_plan.map(said).collect()
+}
+
 /// The tile by the names of its modes, where extents by position stand for others.
 fn tile_by_name(spec: &Spec) -> Option<String> {
     let modes = spec.problem.modes();
@@ -101,8 +120,8 @@ fn tile_by_name(spec: &Spec) -> Option<String> {
     Some(format!("{{ {} }}", all.join(", ")))
 }
 
-/// Other values for what is written: fewer CTAs on an SM, other threads, all of these, warpgroups
-/// that share a tile, several passes, and then smaller tiles, of which the plan decides on all
+/// Other values for what is written: fewer CTAs on an SM, other threads, all of these, boxes for
+/// what a product's epilogue reads, warpgroups that share a tile, several passes, and then smaller tiles, of which the plan decides on all
 /// else.
 pub(crate) fn changes(problem: &Problem, schedule: &Schedule) -> Vec<Change> {
     let mut all = Vec::new();
@@ -120,6 +139,7 @@ pub(crate) fn changes(problem: &Problem, schedule: &Schedule) -> Vec<Change> {
     if written.len() > 1 {
         all.push(freed(schedule, &written));
     }
+    all.extend(by_boxes(problem, schedule));
     if schedule.pipeline.schedule == Auto::Given(KernelSchedule::Pingpong) {
         let mut schedule = schedule.clone();
         schedule.pipeline.schedule = Auto::Given(KernelSchedule::Cooperative);
@@ -132,6 +152,24 @@ pub(crate) fn changes(problem: &Problem, schedule: &Schedule) -> Vec<Change> {
     }
     all.extend(smaller(problem, schedule, written));
     all
+}
+
+/// What a product's epilogue reads comes into shared memory by boxes, in the place of registers.
+fn by_boxes(problem: &Problem, schedule: &Schedule) -> Option<Change> {
+    let mut schedule = schedule.clone();
+    let mut is_other = false;
+    for operand in &problem.operands {
+        if operand.role != Role::Extra || operand.formula_axes().len() < 2 {
+            continue;
+        }
+        let path = schedule.copy.entry(operand.name.clone()).or_default();
+        if path.g2s.is_none() && path.g2r.is_none() {
+            path.g2s = Some(Auto::Auto);
+            is_other = true;
+        }
+    }
+    let keys = vec![BOXES];
+    is_other.then_some(Change { keys, schedule })
 }
 
 /// Several passes over rows, with the tile as it is and with chunks of it.
@@ -287,6 +325,32 @@ mod tests {
                     '(m,n):(ldx,1)' }\n  d: { dtype: f32, layout: '(m,n):(ldd,1)' }\ncompute: \
                     d[m,n] = x[m,n] / sum[n] x[m,n]\ncta_tile: '(1,65536)'\n";
         assert_eq!(tiles(rows), [[1, 65536], [1, 8192]]);
+    }
+
+    /// A gate is as large as the output, a bias is not; pingpong stays where boxes are enough.
+    #[test]
+    fn what_an_epilogue_reads_comes_by_boxes_first() {
+        let gated = "kernel: gated\nname: gated_t\narch: sm_90a\noperands:\n  a: { dtype: bf16, \
+                     layout: '(m,k):(lda,1)' }\n  b: { dtype: bf16, layout: '(n,k):(ldb,1)' }\n  \
+                     bias: { dtype: bf16, layout: '(n):(1)' }\n  g: { dtype: bf16, layout: \
+                     '(m,n):(ldg,1)' }\n  d: { dtype: bf16, layout: '(m,n):(ldd,1)' }\ncompute: \
+                     |\n  p[m,n] = sum[k] a[m,k] * b[n,k]\n  d[m,n] = silu(p[m,n] + bias[n]) * \
+                     g[m,n]\ncta_tile: '(128,128,64)'\npipeline: { schedule: pingpong }\n";
+        let boxed = |text: &str| {
+            let file = spec::parse("-", text).unwrap();
+            let spec = &file.points[0].spec;
+            let change = changes(&spec.problem, &spec.schedule).into_iter().next();
+            change
+                .filter(|change| change.keys == [BOXES])
+                .map(|change| {
+                    assert_eq!(change.schedule.pipeline, spec.schedule.pipeline);
+                    let said = by_boxes_of(&change.schedule).into_iter();
+                    said.map(|said| said.text).collect::<Vec<_>>()
+                })
+        };
+        assert_eq!(boxed(gated).unwrap(), ["copy.g.g2s auto"]);
+        let written = format!("{gated}copy: {{ g: {{ g2s: auto }} }}\n");
+        assert_eq!(boxed(&written), None);
     }
 
     /// A tile in a message means the same where it is written.

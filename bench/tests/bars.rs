@@ -91,11 +91,18 @@ fn head() -> String {
          most of them. A class's bar is the geometric mean of its problems.\n\nCards differ by \
          5%, so do rows of one problem on other pages, of other runs. Problems of 2 to 5 us vary \
          with the peer's own autotuning as well: for the\nsums of 32x8192 torch.compile took \
-         4.75 us in one run and 11.56 in another.\n\nRows of every `.jsonl` file of this folder \
-         count that are sustained, of a kernel of `ptx.lock`, and beside cuBLASLt (PyTorch's \
-         `scaled_mm` among it), torch.compile or cuMemcpy. Rows of strides with gaps do not:\nof a \
-         product they are several times as fast as cuBLASLt where its best kernels refuse them, \
-         and down to 0.775 where it takes them (`2026-11-25-strides.jsonl`).\nNor do those of \
+         4.75 us in one run and 11.56 in another.\n\nBeside torch.compile launches are replayed \
+         from graphs, back to back, where ours overlap by programmatic dependent launch: at 0.5 \
+         and 1 MB\nthat is worth 1.35 to 1.39 times (`codegen/docs/tuning.md`), and a launch by \
+         itself gains less. No peer is CUTLASS or a Triton kernel written by hand.\n\nRows of \
+         every `.jsonl` file of this folder count that are sustained, of a kernel of `ptx.lock`, \
+         and beside cuBLASLt (PyTorch's `scaled_mm` among it), torch.compile or cuMemcpy. Rows \
+         of strides with gaps do not (`2026-11-25-strides.jsonl`):\nof a product they are \
+         several times as fast as cuBLASLt where its best kernels refuse them, and slower where \
+         it takes them. At 4096x4096x4096 with rows of `a` 4104 apart\nthe fastest of ours is \
+         `gemm_sm90_bf16_tn_wide@128x256x64-570882`, 0.987; \
+         the fastest points of single specs are 0.828 (`gemm_sm90_bf16_tn`), 0.775 \
+         (`_multicast`),\n0.657 (`_narrow`) and 0.546 (`gemm_bf16_tn`, mma.sync).\nNor do those of \
          these files (`bench/tests/bars.rs` draws the picture and writes this page):\n\n{}\n\n",
         kinds.join("\n")
     )

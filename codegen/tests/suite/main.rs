@@ -7,6 +7,7 @@ mod any_strides;
 mod architecture;
 mod diagnostics;
 mod formulas;
+mod gaps;
 mod helps;
 mod levels;
 mod limits;

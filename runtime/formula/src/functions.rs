@@ -131,7 +131,8 @@ pub struct Derived {
     pub parameters: &'static [&'static str],
     /// What it is, in the notation.
     pub definition: &'static str,
-    /// Whether a result of f32 below the normal range may be 0.
+    /// Whether a result of f32 below the normal range may be 0, where no primitive of its
+    /// definition says so: for a recipe of kernels with an instruction that flushes (`.ftz`).
     pub flushes: bool,
     /// What a reader wants to know.
     pub doc: &'static str,

@@ -15,9 +15,7 @@ use serde_json::json;
 use tilewright_build::unjudged;
 use tilewright_codegen::catalogue::End;
 use tilewright_codegen::error::{Error, Problem, Span};
-use tilewright_codegen::plan::data::assumptions::Assumption;
-use tilewright_codegen::plan::data::model::Plan;
-use tilewright_codegen::spec::{self, Point, SpecFile};
+use tilewright_codegen::spec::{self, SpecFile};
 use tilewright_codegen::{LineInfo, Making, plan};
 
 use crate::args;
@@ -29,6 +27,8 @@ use crate::quantity::counted;
 use crate::specs;
 use crate::terminal::{self, BAD, GOOD};
 
+mod extents;
+
 /// One spec and what was found.
 #[derive(Debug, Default, Serialize)]
 struct Checked {
@@ -39,6 +39,9 @@ struct Checked {
     /// What extents every kernel is for, by mode: conditions that launches have to meet.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     extents: BTreeMap<String, String>,
+    /// What extents have to be for some kernel to take operands without gaps: alignment of rows.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    without_gaps: Vec<String>,
     /// Points that have none, counted by each limit they violate.
     dropped: BTreeMap<String, usize>,
     #[serde(skip)]
@@ -212,29 +215,6 @@ fn check(path: &Path) -> (Checked, Option<SpecFile>) {
     (checked, file)
 }
 
-/// Conditions on extents that are those of every plan, the widest of each mode.
-fn extents(plans: &[(&Point, Plan)]) -> BTreeMap<String, String> {
-    let of_plan = |(_, plan): &(&Point, Plan)| -> BTreeMap<String, i64> {
-        let conditions = plan.asks().filter_map(|one| match one {
-            Assumption::ExtentMost { mode, most, .. } => Some((mode.clone(), *most)),
-            _ => None,
-        });
-        conditions.collect()
-    };
-    let mut plans = plans.iter().map(of_plan);
-    let mut common = plans.next().unwrap_or_default();
-    for other in plans {
-        common.retain(|mode, most| {
-            let also = other.get(mode);
-            *most = also.map_or(*most, |also| *also.max(most));
-            also.is_some()
-        });
-    }
-    let told = common.into_iter();
-    told.map(|(mode, most)| (mode.clone(), format!("{mode} <= {most}")))
-        .collect()
-}
-
 /// The form of a spec's formula.
 fn form(file: &SpecFile) -> Told {
     let computes = &file.spec.problem.compute;
@@ -311,7 +291,8 @@ impl Checked {
                 self.fail(specs::failure, error, count);
             }
         }
-        self.extents = extents(&plans);
+        self.extents = extents::most(&plans);
+        self.without_gaps = extents::without_gaps(&plans);
         match plan::doubts(file, &plans) {
             Ok(doubts) => doubts,
             Err(error) => {
@@ -403,6 +384,10 @@ fn line(one: &Checked) -> String {
     }
     for condition in one.extents.values() {
         line.push_str(&format!(", for {condition}"));
+    }
+    if !one.without_gaps.is_empty() {
+        let conditions = one.without_gaps.join(" and ");
+        line.push_str(&format!(", rows without gaps for {conditions}"));
     }
     if dropped > 0 {
         let reasons: Vec<String> = one

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tilewright_bundle::Kernel;
 use tilewright_lab::verify::{self, Data};
-use tilewright_runtime::{Error, Problem, Request, Runtime, tightest};
+use tilewright_runtime::{Error, Problem, Request, Runtime, tightest, without_gaps};
 
 use crate::args;
 use crate::cmd::bundle;
@@ -26,10 +26,23 @@ struct Report {
     device: String,
     #[serde(flatten)]
     outcome: verify::Outcome,
+    /// Operands whose strides were chosen with gaps, since the kernel does not take others.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    padded: Vec<Padded>,
     /// The whole of it on the host: inputs, launch and check.
     host_ms: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     profile: Option<Value>,
+}
+
+/// An operand that lies with gaps between its rows, which nobody asked for.
+#[derive(Debug, Serialize)]
+struct Padded {
+    operand: String,
+    /// Its strides, in elements.
+    strides: Vec<i64>,
+    /// Those that it would have without gaps.
+    without_gaps: Vec<i64>,
 }
 
 /// Runs the kernel that was asked for.
@@ -55,6 +68,7 @@ pub fn run(args: &args::Run) -> Outcome {
     let mut report = Report {
         device,
         outcome,
+        padded: padded(kernel, &problem, &args.problem)?,
         host_ms,
         profile: None,
     };
@@ -124,10 +138,46 @@ fn tight(
     Ok(tight.map(|problem| Request::as_of_tensors(kernel, asked_for(problem))))
 }
 
+/// The operands that have gaps without being asked to.
+fn padded(
+    kernel: &Kernel,
+    problem: &Problem,
+    asked: &args::Problem,
+) -> Result<Vec<Padded>, Failure> {
+    let dense = without_gaps(kernel, &problem::extents(kernel, asked)?);
+    let dense = Request::as_of_tensors(kernel, problem::with_strides(dense, kernel, asked));
+    let operands = kernel.semantics.operands.iter();
+    let padded = operands.filter_map(|operand| {
+        let name = &operand.name;
+        let (strides, dense) = (problem.strides(name)?, dense.strides(name)?);
+        (strides != dense).then(|| Padded {
+            operand: name.clone(),
+            strides: strides.to_vec(),
+            without_gaps: dense.to_vec(),
+        })
+    });
+    Ok(padded.collect())
+}
+
+/// What is told of operands with gaps: `x (780,1) in place of (777,1)`.
+fn padding(padded: &[Padded]) -> String {
+    let list = |strides: &[i64]| {
+        let words: Vec<String> = strides.iter().map(ToString::to_string).collect();
+        format!("({})", words.join(","))
+    };
+    let told = padded.iter().map(|one| {
+        let (strides, dense) = (list(&one.strides), list(&one.without_gaps));
+        format!("{} {strides} in place of {dense}", one.operand)
+    });
+    let told = told.collect::<Vec<_>>().join(", ");
+    format!("  padded    {told}, which the kernel refuses: `tilewright select --explain` says why")
+}
+
 fn text(report: &Report) -> String {
     let Report {
         device,
         outcome,
+        padded,
         host_ms,
         ..
     } = report;
@@ -153,6 +203,9 @@ fn text(report: &Report) -> String {
         format!("  result    {verdict}{errors}"),
         format!("  time      {time}"),
     ];
+    if !padded.is_empty() {
+        lines.insert(2, padding(padded));
+    }
     if outcome.thread_instructions > 0 {
         lines.push(format!(
             "  executed  {} thread instructions",

@@ -91,7 +91,7 @@ pub fn run(args: &args::verify::Verify) -> Outcome {
         })?;
         terminal::diagnose(&closing);
     } else {
-        tables::print(&summary)?;
+        tables::print(&summary, &kernels)?;
         terminal::print_line(&format!("\non {device}, seed {}", args.seed))?;
         for rules in summary.unproved() {
             terminal::print_line(&rules.to_string())?;

@@ -51,8 +51,8 @@ fn command_and_build_step_leave_out_the_same_points() {
     // `check` says the same beforehand, and writes nothing.
     let checked = tilewright(["check", "--build", text(&path)]).expect(0);
     let told = match judged {
-        true => "1 point, form rows, 2 without a kernel (",
-        false => "2 points, form rows, 1 without a kernel (",
+        true => "1 point, form rows, rows without gaps for n % 4 == 0, 2 without a kernel (",
+        false => "2 points, form rows, rows without gaps for n % 4 == 0, 1 without a kernel (",
     };
     assert!(checked.stdout.contains(told), "{}", checked.stdout);
     let told = match judged {

@@ -19,6 +19,9 @@ tune:
   cta_tile: ["(16,256)", "(8,128)"]
 "#;
 
+/// What `check` tells of rows of 16 bits that vectors of 16 bytes move.
+const GAPS: &str = "rows without gaps for n % 8 == 0";
+
 /// A folder `copy/` with `plain.yaml` in it.
 fn spec(text: &str) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
@@ -36,7 +39,7 @@ fn extents_that_kernels_are_for_are_told() {
     tilewright(["init", "softmax", "-o", path]).expect(0);
     let told = || tilewright(["check", path]).expect(0).stdout;
     assert!(
-        told().ends_with("1 point, form rows, for n <= 1024\n"),
+        told().ends_with(&format!("1 point, form rows, for n <= 1024, {GAPS}\n")),
         "{}",
         told()
     );
@@ -46,15 +49,22 @@ fn extents_that_kernels_are_for_are_told() {
         .replace("# tune:", "tune:");
     fs::write(path, text.replace("#   cta_tile:", "  cta_tile:")).unwrap();
     assert!(
-        told().ends_with("2 points, form rows, for n <= 2048\n"),
+        told().ends_with(&format!("2 points, form rows, for n <= 2048, {GAPS}\n")),
         "{}",
         told()
     );
     let report = tilewright(["check", "--json", path]).expect(0).json();
     assert_eq!(report[0]["extents"]["n"], "n <= 2048");
+    assert_eq!(report[0]["without_gaps"], serde_json::json!(["n % 8 == 0"]));
     // Rows in passes are of any length.
     let text = fs::read_to_string(path).unwrap() + "scheduler: { passes: many }\n";
     fs::write(path, text).unwrap();
+    let of_any_length = format!("2 points, form rows, {GAPS}\n");
+    assert!(told().ends_with(&of_any_length), "{}", told());
+    // Whatever moves element by element has no such condition.
+    let text = fs::read_to_string(path).unwrap();
+    let text = text.replace("(ldx,1)", "(ldx,sx)");
+    fs::write(path, text.replace("(ldd,1)", "(ldd,sd)")).unwrap();
     assert!(told().ends_with("2 points, form rows\n"), "{}", told());
 }
 
@@ -62,7 +72,8 @@ fn extents_that_kernels_are_for_are_told() {
 fn a_good_spec_is_good() {
     let (folder, path) = spec(GOOD);
     let run = tilewright(["check", folder.path().to_str().unwrap()]).expect(0);
-    let line = format!("good {}: 2 points, form rows\n", path.display());
+    let gaps = "rows without gaps for n % 4 == 0";
+    let line = format!("good {}: 2 points, form rows, {gaps}\n", path.display());
     assert_eq!(run.stdout, line);
     assert_eq!(run.stderr, "");
     let report = tilewright(["check", "--json", path.to_str().unwrap()])
@@ -422,4 +433,43 @@ mod links {
         let run = tilewright(["check", large.to_str().unwrap()]).expect(1);
         assert!(run.stderr.contains("too-large"), "{}", run.stderr);
     }
+}
+
+/// Rows that a kernel takes padded alone are padded, and that is told; what was asked for is not.
+#[test]
+fn padded_rows_are_told() {
+    let (folder, path) = spec(GOOD);
+    let bundle = folder.path().join("copy.zip");
+    let (path, bundle) = (path.to_str().unwrap(), bundle.to_str().unwrap());
+    tilewright(["build", path, "--ptxas", "never", "-o", bundle]).expect(0);
+    let run = |more: &[&str]| {
+        let fixed = ["run", bundle, "copy", "--device", "emulator", "--m", "3"];
+        tilewright(fixed.iter().chain(more)).expect(0)
+    };
+    let padded = run(&["--n", "777"]).stdout;
+    let told = "  padded    s (780,1) in place of (777,1), d (780,1) in place of (777,1), which \
+                the kernel refuses: ";
+    assert_eq!(
+        padded.lines().filter(|line| line.starts_with(told)).count(),
+        1,
+        "{padded}"
+    );
+    let json = run(&["--n", "777", "--json"]).json();
+    let of_s = serde_json::json!(
+        {"operand": "s", "strides": [780, 1], "without_gaps": [777, 1]}
+    );
+    assert_eq!(json["padded"][0], of_s);
+    for asked in [
+        &["--n", "776"][..],
+        &["--n", "777", "--lds", "784", "--ldd", "780"],
+    ] {
+        let run = run(asked).stdout;
+        assert!(!run.contains("padded"), "{run}");
+    }
+    let verify = ["verify", bundle, "--device", "emulator", "--problems", "1"];
+    let verified = tilewright(verify).expect(0).stdout;
+    assert!(
+        verified.contains("are taken: ldd % 4 == 0, lds % 4 == 0\n"),
+        "{verified}"
+    );
 }

@@ -12,6 +12,7 @@
 //! - `warp_roles`: producer and consumer warps, pipes that boxes fill, staging
 //! - `model`: the plan
 //! - `realigned`: operands that are copied into the workspace first
+//! - `gaps`: what extents must be where operands lie without gaps (alignment of rows)
 //! - `print`: how it prints
 
 pub mod choices;
@@ -26,4 +27,5 @@ pub mod teams;
 pub mod warp_roles;
 pub mod model;
 pub mod realigned;
+pub mod gaps;
 mod print;

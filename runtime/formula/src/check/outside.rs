@@ -140,8 +140,8 @@ impl Checker<'_> {
         match names.collect::<Option<Vec<&str>>>() {
             Some(names) if (1..names.len()).all(|at| !names[..at].contains(&names[at])) => format!(
                 "write the modes of `{name}` as it is read, `({})`, in its layout, each with the \
-                 stride that it has; what is read in two ways is two operands, to which launches \
-                 give one memory",
+                 stride that it has; to read it both ways, name it twice among the operands: a \
+                 launch may give both one memory",
                 names.join(",")
             ),
             _ => OWN.to_owned(),

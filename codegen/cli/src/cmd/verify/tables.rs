@@ -1,8 +1,10 @@
 //! What is told when all kernels are verified: how close results came to their bounds, what the
 //! columns say, and which lines of PTX nothing executed.
 
+use std::collections::BTreeSet;
 use std::io;
 
+use tilewright_bundle::{Assumption, Kernel, NameKind};
 use tilewright_lab::verify::{Summary, Unreached};
 
 use crate::quantity::counted;
@@ -12,13 +14,43 @@ use crate::terminal::{self, Table};
 const KERNELS: usize = 16;
 /// Pieces of a kernel that are told.
 const PIECES: usize = 6;
+/// Assumptions of strides that are told.
+const ASSUMED: usize = 6;
 
 /// Prints all of it.
-pub fn print(summary: &Summary) -> io::Result<()> {
+pub fn print(summary: &Summary, kernels: &[&Kernel]) -> io::Result<()> {
     terminal::print_line("")?;
     terminal::print(&closeness(summary).render())?;
     terminal::print(LEGEND)?;
+    if let Some(told) = strides(kernels) {
+        terminal::print_line(&told)?;
+    }
     unreached(&summary.unreached)
+}
+
+/// What kernels assume of strides, which those of all problems keep to; none where they take any.
+fn strides(kernels: &[&Kernel]) -> Option<String> {
+    let assumed = kernels.iter().flat_map(|kernel| {
+        let expressions = kernel.assumptions.iter().filter_map(|one| match one {
+            Assumption::Expr { expr, .. } => Some(expr),
+            Assumption::Align { .. } | Assumption::Promise { .. } => None,
+        });
+        let is_stride = |name| kernel.names.kind(name) == Some(NameKind::Stride);
+        expressions.filter(move |expr| expr.names().any(is_stride))
+    });
+    let assumed: BTreeSet<&str> = assumed.map(|expr| expr.text()).collect();
+    let told: Vec<&str> = assumed.iter().take(ASSUMED).copied().collect();
+    let more = match assumed.len().saturating_sub(ASSUMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (!told.is_empty()).then(|| {
+        format!(
+            "\nstrides     multiples that kernels assume, to which rows were padded; `tilewright \
+             check` says for\n            which extents rows without gaps are taken: {}{more}",
+            told.join(", ")
+        )
+    })
 }
 
 /// What the columns of the tables say.

@@ -9,7 +9,7 @@ use std::path::Path;
 use tilewright_bench::bars::{markdown, plot, shipped};
 
 /// Files of rows that do not count, with the reason why; all others of the folder do.
-const NOT_COUNTED: [(&str, &[&str]); 7] = [
+const NOT_COUNTED: [(&str, &[&str]); 8] = [
     (
         "how far results are from f64, without times",
         &["2026-11-22-bounds"],
@@ -51,6 +51,10 @@ const NOT_COUNTED: [(&str, &[&str]); 7] = [
             "2026-11-28-few-orders-rows",
             "2026-11-28-shared-split-rows",
         ],
+    ),
+    (
+        "points of the wide spaces, which are not shipped (a page of their own)",
+        &["2026-11-29-space-rows"],
     ),
     (
         "products whose strides no tensor map takes (a page of their own)",

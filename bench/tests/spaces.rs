@@ -1,0 +1,46 @@
+//! The spaces that products were measured in are as large as the page on them says.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use tilewright_codegen::spec;
+
+#[test]
+fn spaces_have_as_many_points_as_their_page_says() {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = fs::read_to_string(here.join("results/h200/2026-11-29-space.md")).unwrap();
+    let table = page
+        .lines()
+        .skip_while(|line| !line.starts_with("| space |"));
+    let rows = table.skip(2).take_while(|line| line.starts_with('|'));
+    let mut told: BTreeMap<String, usize> = BTreeMap::new();
+    for row in rows {
+        let mut cells = row.split('|').skip(1).map(str::trim);
+        let (name, points) = (cells.next().unwrap(), cells.next().unwrap());
+        let words: Vec<&str> = name.split([' ', ',']).take(2).collect();
+        let name = format!("space_{}.yaml", words.join("_").to_lowercase());
+        told.insert(name, points.parse().unwrap());
+    }
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(here.join("space/gemm")).unwrap() {
+        let path = entry.unwrap().path();
+        let file = spec::load(&path).unwrap();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        // Six points of three warpgroups have more accumulators than registers.
+        found.insert(name, file.points.len());
+    }
+    assert_eq!(
+        told.keys().collect::<Vec<_>>(),
+        found.keys().collect::<Vec<_>>()
+    );
+    for (name, points) in &told {
+        let left_out = found[name] - points;
+        assert!(
+            left_out <= 6,
+            "{name}: {} points, {points} are told",
+            found[name]
+        );
+    }
+}

@@ -1,5 +1,6 @@
 //! What refusals of a launch promise of a spec with any strides: kernels that there are.
 
+use tilewright_bundle::DType;
 use tilewright_codegen::spec::{self, FormKind, TypeRule};
 use tilewright_codegen::{Making, artifact, plan};
 
@@ -39,4 +40,29 @@ fn types_without_kernels_for_any_strides_are_known_to_the_runtime() {
         seen[usize::from(alone)] += 1;
     }
     assert!(seen[0] >= 3 && seen[1] >= 3, "{seen:?}");
+}
+
+/// What the runtime names for 16-bit factors is a kernel: `mma.sync` of operands by threads.
+#[test]
+fn factors_of_16_bits_with_any_strides_have_kernels_of_tensor_cores() {
+    let rules = FormKind::Contraction.facts().types.iter();
+    let of_16_bits = rules.filter(|rule| {
+        let of = [DType::F16, DType::BF16];
+        of.contains(&rule.factors[0]) && rule.accumulator == DType::F32
+    });
+    let mut seen = 0;
+    for rule in of_16_bits {
+        let dtype = rule.factors[0];
+        let any = product(rule, "sm_90a", ["(lda,sa)", "(ldb,sb)"]);
+        let atom = format!("mma: {{ atom: sm80_mma_16x8x16_f32_{dtype}_{dtype} }}\n");
+        let any = spec::parse("gemm_x.yaml", &(any.text.clone() + &atom)).unwrap();
+        let plan = plan::plan(&any.points[0]).unwrap();
+        assert!(
+            plan.mma
+                .is_some_and(|mma| mma.atom.id.starts_with("sm80_mma")),
+            "{dtype}"
+        );
+        seen += 1;
+    }
+    assert_eq!(seen, 2);
 }

@@ -89,11 +89,8 @@ fn padded(kernel: &Kernel, expr: &Condition, env: &Env) -> Option<String> {
             let layout = any_strides(kernel, operand)?;
             let alike = lies_over(kernel, operand);
             let threads = match kernel.has_tensor_maps() && is_factor(kernel, operand) {
-                true => {
-                    ", which threads copy and multiply, without tensor cores: leave `cluster` and \
-                     `pipeline` out there, and take a smaller `cta_tile`, such as (64,64,16)"
-                }
-                false => "",
+                true => of_threads(operand.dtype),
+                false => String::new(),
             };
             Some(format!(
                 ", of a spec with any strides, `{layout}`{alike}{threads}"
@@ -127,6 +124,21 @@ fn padded(kernel: &Kernel, expr: &Condition, env: &Env) -> Option<String> {
         operands.join(" and "),
         layouts.join("` and `")
     ))
+}
+
+/// How a spec multiplies what no tensor map brings: by `mma.sync` where that has the type.
+fn of_threads(dtype: DType) -> String {
+    let (how, tile) = match dtype {
+        DType::F16 | DType::BF16 => (
+            format!("multiply by `mma: {{ atom: sm80_mma_16x8x16_f32_{dtype}_{dtype} }}`"),
+            "(64,64,32)",
+        ),
+        _ => ("multiply, without tensor cores".to_owned(), "(64,64,16)"),
+    };
+    format!(
+        ", which threads copy and {how}: leave `cluster` and `pipeline` out there, and take a \
+         smaller `cta_tile`, such as {tile}"
+    )
 }
 
 /// An operand whose elements share bytes, two to each, if there is one.

@@ -202,6 +202,7 @@ fn verified(bundle: &Path, how: JudgeOptions) -> Verdict {
         seed: how.seed,
         inputs: Inputs::Mixed,
         volume: None,
+        further: 0,
     };
     let summary = match verify(&runtime, &kernels, options, |_| {}) {
         Ok(summary) => summary,

@@ -99,7 +99,7 @@ fn the_runtime_builds_no_foreign_code_and_needs_no_cuda() {
 /// Features of a crate come together in a program, and cudarc compiles with one CUDA version.
 #[test]
 fn pages_tell_the_cuda_version_that_a_program_has() {
-    let read = |path: &str| std::fs::read_to_string(source_tree().join(path)).unwrap();
+    let read = |path: &str| std::fs::read_to_string(source_tree::root().join(path)).unwrap();
     let workspace = read("Cargo.toml");
     let line = workspace
         .lines()

@@ -18,6 +18,7 @@ const ROUND: Options = Options {
     seed: 2026,
     inputs: Inputs::Mixed,
     volume: Some(1 << 21),
+    further: 0,
 };
 /// Most rounds of a kernel.
 const ROUNDS: u64 = 6;

@@ -107,6 +107,7 @@ fn every_element_arrives_where_the_product_wants_it() {
             seed: *number as u64,
             inputs: Inputs::Indices,
             volume: Some(VOLUME),
+            further: 0,
         };
         let summary = verify(&runtime, &[*kernel], options, |_| {});
         summary.unwrap().outcomes

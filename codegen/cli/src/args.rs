@@ -193,6 +193,9 @@ pub struct Problem {
     /// Extents and strides by the kernel's names: `m=4096,n=512,ldd=520`
     #[arg(long, value_name = "NAME=SIZE", value_delimiter = ',')]
     pub size: Vec<Size>,
+    /// As `bench` and `tune` call it: refused with the name that it has here.
+    #[arg(long = "problem", hide = true, value_parser = named_size)]
+    pub other_name: Option<String>,
     /// Values of the formula's scalars: `alpha=0.5,beta=1`
     #[arg(long, value_name = "NAME=VALUE", value_delimiter = ',')]
     pub scalar: Vec<Scalar>,
@@ -220,6 +223,18 @@ pub struct Problem {
     /// Leading dimension of a copy's source, in elements
     #[arg(long, value_parser = stride())]
     pub lds: Option<i64>,
+}
+
+/// Refuses `--problem` where a problem is one kernel's, whose extents and strides have names.
+fn named_size(_: &str) -> Result<String, String> {
+    Err("here the problem is given by the kernel's names: --size m=4096,n=512,k=64".to_owned())
+}
+
+/// Refuses `--size` where problems are measured, of which there may be several.
+fn named_problem(_: &str) -> Result<String, String> {
+    let way_out =
+        "here a problem is one word: --problem 4096x512x64, or --problem m=4096,n=512,k=64";
+    Err(way_out.to_owned())
 }
 
 /// Extents are from 0, where nothing is computed; kernels count in 32 bits.
@@ -261,6 +276,9 @@ pub struct Bench {
     #[arg(long, value_name = "MxNxK[:HOW]")]
     #[arg(default_values = ["4096x4096x4096", "8192x8192x8192"])]
     pub problem: Vec<Extent>,
+    /// As `run` and `select` call it: refused with the name that it has here.
+    #[arg(long = "size", hide = true, value_parser = named_problem)]
+    pub other_name: Option<String>,
     /// How much a copy moves
     #[arg(long, value_name = "BYTES", value_delimiter = ',')]
     #[arg(default_values = ["64MiB", "256MiB", "1GiB"])]

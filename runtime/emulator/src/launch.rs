@@ -81,7 +81,8 @@ pub enum RunError {
 }
 
 impl Arg {
-    fn to_bytes(&self, memory: &Memory) -> Vec<u8> {
+    /// Its bytes, with the addresses that buffers have in a memory.
+    pub fn to_bytes(&self, memory: &Memory) -> Vec<u8> {
         match self {
             Arg::Buffer(id) => memory.address(*id).to_le_bytes().to_vec(),
             Arg::Bytes(bytes) => bytes.clone(),

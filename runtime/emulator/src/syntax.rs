@@ -14,6 +14,7 @@ mod function;
 mod directives;
 
 pub use parser::{ParseError, ParseErrors};
+pub(crate) use release::newer_release;
 
 use crate::module::Module;
 

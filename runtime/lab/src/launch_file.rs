@@ -12,6 +12,7 @@ mod record;
 mod schedule;
 mod summary;
 mod tensor;
+mod structs;
 mod check;
 mod prepared;
 
@@ -24,7 +25,9 @@ use tilewright_emulator::{
 use tilewright_runtime::Error;
 
 pub use compare::{BufferOutcome, Number};
-pub use manifest::{BufferArg, Im2colArg, LaunchArg, LaunchFile, Role, TensormapArg};
+pub use manifest::{
+    BufferArg, Field, Im2colArg, LaunchArg, LaunchFile, Role, StructArg, TensormapArg,
+};
 pub use prepared::{Allocation, Prepared, Ran};
 pub use record::{FindingRecord, OtherRecord, ScheduleOutcome, counters};
 pub use schedule::Schedule;
@@ -103,6 +106,9 @@ pub struct Outcome {
     /// The buffers under the first schedule that got one wrong, or under the first one; none where
     /// the launch could not start.
     pub buffers: Vec<BufferOutcome>,
+    /// What a reader should know of the text, whether it passed or not.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// What each schedule gave.
     pub schedules: Vec<ScheduleOutcome>,
     /// Where lines of the PTX come from, by its own directives.
@@ -200,6 +206,7 @@ impl LaunchFile {
             passed: false,
             reasons: Vec::new(),
             buffers: Vec::new(),
+            notes: module.newer_release().into_iter().collect(),
             schedules: Vec::new(),
             sources: module.sources().clone(),
         };

@@ -48,6 +48,9 @@ pub struct Tune {
         required_unless_present = "problems_file"
     )]
     pub problem: Vec<Extent>,
+    /// As `run` and `select` call it: refused with the name that it has here.
+    #[arg(long = "size", hide = true, value_parser = super::named_problem)]
+    pub other_name: Option<String>,
     /// More of them from a file, one a line; `#` starts a comment
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub problems_file: Option<PathBuf>,

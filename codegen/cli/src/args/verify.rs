@@ -53,7 +53,8 @@ pub struct Verify {
     /// Only the kernel of this id, else those of this spec, else those whose id starts so
     #[arg(long, value_name = "K")]
     pub kernel: Vec<String>,
-    /// How many random problems for each kernel
+    /// How many random problems for each kernel; where all pass on the emulator, up to as many are
+    /// added, aimed at comparisons and lines that those left open
     #[arg(long, value_name = "N", default_value_t = 20)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub problems: u32,

@@ -23,10 +23,10 @@ use tilewright_codegen::arch::{ARCHES, Arch};
 use tilewright_codegen::kept::Kept;
 use tilewright_codegen::pack::Artifact;
 use tilewright_codegen::spec::SpecFile;
-use tilewright_codegen::{Making, catalogue};
+use tilewright_codegen::{Making, catalogue, plan};
 
 use crate::args;
-use crate::cmd::compiled::{How, compile};
+use crate::cmd::compiled::{self, How, compile};
 use crate::jobs::{self, Dropped};
 use crate::outcome::{Failure, Outcome, Verdict};
 use crate::quantity::counted;
@@ -270,6 +270,12 @@ fn load_all(paths: &[PathBuf]) -> Result<Vec<SpecFile>, Failure> {
         }
     }
     failures.extend(specs::twice(&files).into_iter().map(Failure::Rejected));
+    if !failures.is_empty() {
+        let has_plan = |file: &&SpecFile| file.points.iter().any(|point| plan::plan(point).is_ok());
+        let good = files.iter().filter(has_plan).map(|file| file.path.as_str());
+        let way_on = compiled::way_on(&good.collect::<Vec<_>>(), paths.len());
+        failures.extend(way_on.map(Failure::Rejected));
+    }
     match Failure::all(failures) {
         Some(failure) => Err(failure),
         None => Ok(files),

@@ -140,7 +140,7 @@ pub fn run(args: &args::Check) -> Outcome {
     if args.json {
         terminal::print_json(&checked)?;
     } else {
-        for one in &checked {
+        for one in checked.iter().filter(|one| one.is_read()) {
             terminal::print_line(&line(one))?;
             let of_forms = one.form.iter().filter(|_| args.choices || one.lacks_form());
             for told in of_forms.filter(|told| told.written) {
@@ -356,6 +356,12 @@ impl Checked {
     }
 
     /// Notes an error that so many points come to; one that is not the spec's own ends the command.
+    /// Whether there was a file to check: what could not be read is told by its own message alone.
+    fn is_read(&self) -> bool {
+        let is_missing = |one: &Failure| matches!(one, Failure::CouldNotRun(_));
+        self.form.is_some() || !self.failures.iter().any(is_missing)
+    }
+
     fn fail(&mut self, failure: impl Fn(Error) -> Failure, error: Error, count: usize) {
         self.errors.push(error.json());
         let report = specs::report_of(&error, count);

@@ -39,6 +39,12 @@ pub fn compile(
     kept: Option<&Kept>,
 ) -> Result<(Vec<Artifact>, Vec<Dropped>), Failure> {
     let (ends, mut failures) = ends(how, files, making, kept)?;
+    let made = |path: &str| {
+        let mut own = ends.iter().filter(|((file, _), _)| file.path == path);
+        own.any(|(_, end)| matches!(end, End::Made(_)))
+    };
+    let paths = files.iter().map(|file| file.path.as_str());
+    let good: Vec<&str> = paths.filter(|path| made(path)).collect();
     // Points that the compiler dies of are at fault, unless all that have none are left out.
     let (ends, failed): (Vec<_>, Vec<_>) = ends.into_iter().partition(|(_, end)| match end {
         End::Refused(why) => how.keep_going || !why.is_the_workers(),
@@ -59,10 +65,36 @@ pub fn compile(
             false => failures.push(Failure::Rejected(none_left(how, files, making, refused)?)),
         }
     }
+    if let Some(way_on) = way_on(&good, files.len()).filter(|_| !failures.is_empty()) {
+        failures.push(Failure::Rejected(way_on));
+    }
     match Failure::all(failures) {
         Some(failure) => Err(failure),
         None => Ok((sifted.artifacts, left_out)),
     }
+}
+
+/// Most specs that are named of those that a build might be of.
+const NAMED: usize = 8;
+
+/// How to go on where some of so many specs have no kernel; none where no other is left.
+pub fn way_on(good: &[&str], all: usize) -> Option<String> {
+    if good.is_empty() || good.len() == all {
+        return None;
+    }
+    let some: Vec<&str> = good.iter().take(NAMED).copied().collect();
+    let more = good.len().saturating_sub(NAMED);
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
+    Some(format!(
+        "no bundle is written while a spec is refused: {} of {all} are good and can be built \
+         without the others: {}{more}",
+        good.len(),
+        some.join(" ")
+    ))
 }
 
 /// A point of a file.

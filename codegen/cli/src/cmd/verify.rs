@@ -180,6 +180,7 @@ fn verify_all(
             seed,
             inputs,
             volume: args.volume,
+            further: problems,
         };
         if let Some(seconds) = args.budget {
             interrupt.press_after(Duration::from_secs(seconds));

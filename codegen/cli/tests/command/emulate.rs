@@ -179,6 +179,44 @@ fn a_launch_that_does_not_end_is_given_up_within_its_budget() {
     assert!(run.stdout.contains(given_up), "{}", run.stdout);
 }
 
+#[test]
+fn findings_that_are_alike_are_told_once_and_counted() {
+    let stores = "st.shared.u32 [%r], %r;\n".repeat(20);
+    let text = format!(
+        "() {{ .reg .b32 %r; .reg .f32 %f; mov.u32 %r, 99996;\n{stores}\
+         ld.shared.f32 %f, [%r]; ret; }}"
+    );
+    let run = emulate_folder(&launch_file(&text, |_| {}), &[]).expect(1);
+    let told = run.stdout.matches("error[oob_shared]").count();
+    assert_eq!(told, 2, "{}", run.stdout);
+    let others = "and 19 findings like it, at line 6, 7, 8, 9, 10, 11, 12, 13, …: --json has all";
+    assert!(run.stdout.contains(others), "{}", run.stdout);
+    let run = emulate_folder(&launch_file(&text, |_| {}), &["--json", "--schedules", "1"]);
+    assert_eq!(run.stdout.matches("\"oob_shared\"").count(), 21);
+}
+
+#[test]
+fn a_newer_release_is_read_with_a_note_and_an_unknown_one_is_refused_alone() {
+    let folder = launch_file("() { ret; }", |_| {});
+    let path = folder.path().join("k.ptx");
+    let text = fs::read_to_string(&path).unwrap();
+    let with = |version: &str| {
+        fs::write(&path, text.replace(".version 8.0", version)).unwrap();
+        emulate_folder(&folder, &[])
+    };
+    let newer = with(".version 9.5").expect(0).stdout;
+    assert!(
+        newer.contains("note: .version 9.5 is newer than 9.4"),
+        "{newer}"
+    );
+    let refused = with(".version 10.0").expect(2).stdout;
+    assert!(refused.contains("unsupported .version 10.0"), "{refused}");
+    assert!(
+        !refused.contains(".target") && !refused.contains(".address_size"),
+        "{refused}"
+    );
+}
+
 /// What is changed in a manifest.
 type Change = Box<dyn Fn(&mut serde_json::Value)>;
 

@@ -15,17 +15,38 @@ fn wrong_ptx() -> String {
 }
 
 #[test]
+fn the_name_of_another_command_for_problems_is_refused_with_the_own_one() {
+    let (_folder, path) = bundle();
+    let path = path.to_str().unwrap();
+    let run = ["run", path, "copy", "--problem", "4x4"];
+    let select = ["select", path, "--kernel", "copy", "--problem", "4x4"];
+    for args in [&run[..], &select] {
+        let refused = tilewright(args).expect(2).stderr;
+        assert!(refused.contains("--size m=4096,n=512,k=64"), "{refused}");
+    }
+    let tune = ["tune", path, "--size", "m=4", "--records", "r", "-o", "t"];
+    for args in [&["bench", path, "--size", "m=4"][..], &tune] {
+        let refused = tilewright(args).expect(2).stderr;
+        assert!(refused.contains("--problem 4096x512x64"), "{refused}");
+    }
+}
+
+#[test]
 fn a_right_kernel_is_verified() {
     let (_folder, path) = bundle();
     let path = path.to_str().unwrap();
     let args = ["verify", path, "--device", "emulator", "--problems", "3"];
     let run = tilewright(args).expect(0);
-    assert_eq!(run.stdout.lines().last(), Some("3 passed, 0 failed"));
+    assert_eq!(run.stdout.lines().last(), Some("6 passed, 0 failed"));
     let report = tilewright(args.into_iter().chain(["--json"]))
         .expect(0)
         .json();
-    assert_eq!(report["passed"], 3);
-    assert_eq!(report["outcomes"].as_array().unwrap().len(), 3);
+    assert_eq!(report["passed"], 6);
+    // As many are added as were drawn: no row of the grid is that behind the last one, which the
+    // kernel compares with.
+    let outcomes = report["outcomes"].as_array().unwrap();
+    let added: Vec<bool> = outcomes.iter().map(|one| one["added"] == true).collect();
+    assert_eq!(added, [false, false, false, true, true, true]);
     assert_eq!(report["outcomes"][0]["kernel"], COPY_ID);
 }
 

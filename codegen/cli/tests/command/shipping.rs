@@ -186,6 +186,27 @@ fn ptx_is_edited_and_hashed_again() {
     assert_ne!(now.content_hash, was.content_hash);
     assert!(now.certificate.is_edited() && !was.certificate.is_edited());
     folder.run(&["verify", &edited]).expect(0);
+    let on_emulator = || tilewright(["verify", &edited, "--device", "emulator"]);
+    let run = on_emulator().expect(0);
+    let line = run.stdout.lines().nth(1).unwrap_or_default();
+    let edited_line = "; edited: no certificate proves anything of this PTX";
+    assert!(line.ends_with(edited_line), "{}", run.stdout);
+    // What is wrong at one extent alone is found, and told to be added.
+    let store = COPY.find("st.global.b32").unwrap();
+    let wrong = "setp.ne.s32 %below, %n, 777;\n@%below bra RIGHT;\n\
+                 add.s32 %value, %value, 1;\nRIGHT:\n";
+    let wrong = format!("{}{wrong}{}", &COPY[..store], &COPY[store..]);
+    fs::write(&text, wrong).unwrap();
+    fs::remove_file(&edited).unwrap();
+    edit(&[&text]).expect(0);
+    let run = on_emulator().expect(1);
+    assert!(run.stderr.contains("x777x"), "{}", run.stderr);
+    assert!(
+        run.stdout.contains("with a + were added, aimed at"),
+        "{}",
+        run.stdout
+    );
+    fs::write(&text, format!("// by hand\n{COPY}")).unwrap();
     // Everything that is wrong at once; nothing is written.
     fs::remove_file(&edited).unwrap();
     let other = at("other.ptx");

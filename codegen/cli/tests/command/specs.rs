@@ -153,7 +153,7 @@ fn a_bundle_is_built_verified_and_the_same_again() {
     let verify = ["verify", bundle, "--device", "emulator", "--problems", "2"];
     assert_eq!(
         tilewright(verify).expect(0).stdout.lines().last(),
-        Some("4 passed, 0 failed")
+        Some("8 passed, 0 failed")
     );
     assert_eq!(tilewright(build).expect(0).stdout, first.stdout);
 }
@@ -376,6 +376,26 @@ fn nothing_is_written_when_a_spec_is_bad() {
     assert!(!bundle.exists());
     tilewright(["build", "/nonexistent.yaml", "-o", bundle.to_str().unwrap()]).expect(2);
     assert!(!bundle.exists());
+    // What could be built without it is named.
+    let good = folder.path().join("good.yaml");
+    fs::write(&good, GOOD).unwrap();
+    let (good, bad) = (good.to_str().unwrap(), path.to_str().unwrap());
+    let refused = tilewright(["build", good, bad, "-o", bundle.to_str().unwrap()]).expect(1);
+    let way_on = format!("1 of 2 are good and can be built without the others: {good}");
+    assert!(refused.stderr.contains(&way_on), "{}", refused.stderr);
+    let hopeless_spec = folder.path().join("hopeless.yaml");
+    fs::write(&hopeless_spec, hopeless()).unwrap();
+    let args = ["build", good, hopeless_spec.to_str().unwrap(), "-o"];
+    let refused = tilewright([&args[..], &[bundle.to_str().unwrap()]].concat()).expect(1);
+    assert!(refused.stderr.contains(&way_on), "{}", refused.stderr);
+    assert!(!bundle.exists());
+}
+
+#[test]
+fn a_file_that_is_missing_has_no_verdict() {
+    let run = tilewright(["check", "/nonexistent.yaml"]).expect(2);
+    assert_eq!(run.stdout, "");
+    assert!(run.stderr.contains("/nonexistent.yaml"), "{}", run.stderr);
 }
 
 #[test]

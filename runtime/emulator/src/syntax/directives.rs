@@ -40,7 +40,7 @@ impl<'a> Parser<'a> {
         loop {
             let place = self.lexer.place();
             let token = self.lexer.next();
-            if token == Token::End || self.full() {
+            if token == Token::End || self.full() || self.is_of_no_release {
                 return;
             }
             let result = match token {
@@ -103,7 +103,10 @@ impl<'a> Parser<'a> {
         if !(self.module.target.is_empty() && self.is_at_head()) {
             return Err(".version does not stand before all else".to_owned());
         }
-        self.module.version = release::version(text)?;
+        let version = release::version(text);
+        // What a text of another release means is not known: its first problem is the only one.
+        self.is_of_no_release = version.is_err();
+        self.module.version = version?;
         Ok(())
     }
 

@@ -86,6 +86,8 @@ pub(crate) struct Parser<'a> {
     pub(crate) externals: Vec<External<'a>>,
     function_of: HashMap<&'a str, u32>,
     pub(super) has_address_size: bool,
+    /// Whether its `.version` is none that there is.
+    pub(super) is_of_no_release: bool,
     /// That of the last `.target`.
     pub(crate) architecture: Option<Architecture>,
     pub(super) errors: Vec<ParseError>,
@@ -108,6 +110,7 @@ impl<'a> Parser<'a> {
             externals: Vec::new(),
             function_of: HashMap::new(),
             has_address_size: false,
+            is_of_no_release: false,
             architecture: None,
             errors: Vec::new(),
         }

@@ -165,7 +165,8 @@ fn what_ptxas_refuses_of_a_whole_text_is_refused() {
     let cases = [
         (
             text("99.9", "sm_90", "ret; }"),
-            "1:1: unsupported .version 99.9: there are 1.0 to 9.4",
+            "1:1: unsupported .version 99.9: there are 1.0 to 9.4, and up to 9.9 texts are read as \
+             of that",
         ),
         (
             text("8.0", "sm_999", "ret; }"),
@@ -189,6 +190,9 @@ fn what_ptxas_refuses_of_a_whole_text_is_refused() {
         let got = problems_of(text);
         assert!(got.iter().any(|one| one == want), "{want}: {got:?}");
     }
+    // What a text of an unknown release means is not guessed.
+    assert_eq!(problems_of(&cases[0].0).len(), 1);
+    assert_eq!(problems_of(&text("9.5", "sm_90", "ret; }")), [""; 0]);
     // 48 KiB are allowed, one byte more is not.
     assert_eq!(problems_of(&cases[4].0), [""; 0]);
     let got = problems_of(&cases[4].0.replace("9152", "9153"));

@@ -10,7 +10,7 @@ use tilewright_bundle::DType;
 use tilewright_emulator::{Architecture, FindingId, Module};
 
 use super::compare::{self, TYPES};
-use super::{BufferArg, LaunchArg, LaunchFile, Role, tensor};
+use super::{BufferArg, LaunchArg, LaunchFile, Role, structs, tensor};
 
 /// The keys of a manifest. Those of the second line are for readers.
 const MANIFEST: &[&str] = &[
@@ -69,18 +69,21 @@ const MOST: usize = 32;
 /// manifest.
 pub(super) fn of_text(manifest: &Value) -> Vec<String> {
     let mut problems = unknown("the launch file", manifest, MANIFEST);
-    for arg in manifest["args"].as_array().into_iter().flatten() {
+    for (arg, is_field) in args_of(manifest) {
         let keys: &[&str] = match arg["kind"].as_str() {
             Some("buffer" | "memory") => BUFFER,
             Some("scalar") => &["kind", "name", "dtype", "value"],
             Some("tensormap") => TENSORMAP,
             Some("null") => &["kind", "name"],
             Some("bytes") => &["kind", "name", "size", "hex"],
+            Some("struct") => &["kind", "name", "size", "fields", "hex"],
             // What is read as an argument says which kinds there are.
             _ => continue,
         };
         let name = arg["name"].as_str().unwrap_or_default();
-        problems.extend(unknown(&format!("argument {name}"), arg, keys));
+        let own = is_field.then_some("at");
+        let keys: Vec<&str> = own.into_iter().chain(keys.iter().copied()).collect();
+        problems.extend(unknown(&format!("argument {name}"), arg, &keys));
         let im2col = arg.get("im2col").unwrap_or(&Value::Null);
         problems.extend(unknown(
             &format!("im2col of argument {name}"),
@@ -91,6 +94,17 @@ pub(super) fn of_text(manifest: &Value) -> Vec<String> {
     }
     problems.truncate(MOST);
     problems
+}
+
+/// The arguments, and the fields of structs: which these are.
+fn args_of(manifest: &Value) -> Vec<(&Value, bool)> {
+    let mut all = Vec::new();
+    for arg in manifest["args"].as_array().into_iter().flatten() {
+        all.push((arg, false));
+        let fields = arg["fields"].as_array().into_iter().flatten();
+        all.extend(fields.map(|field| (field, true)));
+    }
+    all
 }
 
 fn unknown(what: &str, object: &Value, known: &[&str]) -> Vec<String> {
@@ -145,7 +159,17 @@ impl LaunchFile {
             problems.push(format!("arch: {:?} is none, such as sm_90a", self.arch));
         }
         let mut names = BTreeSet::new();
-        for arg in &self.args {
+        for arg in self
+            .args
+            .iter()
+            .filter(|arg| matches!(arg, LaunchArg::Struct(_)))
+        {
+            if arg.name().is_empty() {
+                problems.push("a struct has an empty name: give it one".to_owned());
+            }
+            self.argument(arg, &mut problems);
+        }
+        for arg in self.flat() {
             let name = arg.name();
             if name.is_empty() {
                 problems.push("an argument has an empty name: give it one".to_owned());
@@ -182,7 +206,7 @@ impl LaunchFile {
                     let is_buffer = matches!(arg, LaunchArg::Buffer(_) | LaunchArg::Memory(_));
                     is_buffer && arg.name() == map.buffer
                 };
-                if !self.args.iter().any(is_it) {
+                if !self.flat().any(is_it) {
                     refuse(format!("no buffer {} in this launch", map.buffer));
                 }
                 // Buffers begin at boundaries that suit every map.
@@ -190,6 +214,7 @@ impl LaunchFile {
                     refuse(why);
                 }
             }
+            LaunchArg::Struct(of) => structs::problems(of).into_iter().for_each(refuse),
             LaunchArg::Null { .. } => {}
         }
     }

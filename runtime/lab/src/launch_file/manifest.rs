@@ -33,6 +33,16 @@ pub struct LaunchFile {
     pub expect_error: Option<String>,
 }
 
+impl LaunchFile {
+    /// The arguments, and the fields of structs in the place of those.
+    pub fn flat(&self) -> impl Iterator<Item = &LaunchArg> {
+        self.args.iter().flat_map(|arg| match arg {
+            LaunchArg::Struct(of) => of.fields.iter().map(|field| &field.arg).collect(),
+            other => vec![other],
+        })
+    }
+}
+
 impl LaunchArg {
     /// Its name.
     pub fn name(&self) -> &str {
@@ -42,6 +52,7 @@ impl LaunchArg {
             | LaunchArg::Bytes { name, .. } => name,
             LaunchArg::Buffer(arg) | LaunchArg::Memory(arg) => &arg.name,
             LaunchArg::Tensormap(arg) => &arg.name,
+            LaunchArg::Struct(arg) => &arg.name,
         }
     }
 }
@@ -175,4 +186,30 @@ pub enum LaunchArg {
         /// Two digits for each byte.
         hex: String,
     },
+    /// A struct that is passed by value.
+    Struct(StructArg),
+}
+
+/// A struct that is passed by value.
+#[derive(Clone, Debug, Deserialize)]
+pub struct StructArg {
+    /// Its name.
+    pub name: String,
+    /// Its size.
+    pub size: usize,
+    /// What lies in it.
+    pub fields: Vec<Field>,
+    /// What lies under the fields: two digits for each byte; zeros where it is left out.
+    #[serde(default)]
+    pub hex: Option<String>,
+}
+
+/// An argument in a struct.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Field {
+    /// Bytes from the start of the struct.
+    pub at: usize,
+    /// What lies there: of any kind but structs and memory.
+    #[serde(flatten)]
+    pub arg: LaunchArg,
 }

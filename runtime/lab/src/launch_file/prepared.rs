@@ -13,7 +13,9 @@ use tilewright_emulator::{
 use tilewright_runtime::parts::check_host_memory;
 
 use super::compare::{self, BufferOutcome};
-use super::{BufferArg, LaunchArg, LaunchFile, LaunchFileError, Role, argument, files, tensor};
+use super::{
+    BufferArg, LaunchArg, LaunchFile, LaunchFileError, Role, argument, files, structs, tensor,
+};
 
 /// A buffer of a launch.
 #[derive(Clone, Debug)]
@@ -122,14 +124,15 @@ impl LaunchFile {
     /// # Errors
     /// [`LaunchFileError`] when a file is missing or an argument does not fit.
     pub fn prepare(&self, folder: &Path) -> Result<Prepared, LaunchFileError> {
-        let memory = self.args.iter().filter_map(|arg| match arg {
+        let memory = self.flat().filter_map(|arg| match arg {
             LaunchArg::Buffer(arg) | LaunchArg::Memory(arg) => Some(arg),
             _ => None,
         });
-        let bytes = memory.clone().map(host_bytes);
+        let memory: Vec<&BufferArg> = memory.collect();
+        let bytes = memory.iter().map(|arg| host_bytes(arg));
         let needs = bytes.fold(0, u64::saturating_add);
         check_host_memory(needs).map_err(|error| LaunchFileError::Host(Box::new(error)))?;
-        let buffers = memory.map(|arg| allocation(folder, arg));
+        let buffers = memory.iter().map(|arg| allocation(folder, arg));
         let buffers = buffers.collect::<Result<Vec<_>, _>>()?;
         let mut prepared = Prepared {
             launch: Launch {
@@ -150,6 +153,13 @@ impl LaunchFile {
             match arg {
                 LaunchArg::Memory(_) => drop(ids.next()),
                 LaunchArg::Buffer(_) => args.extend(ids.next().map(Arg::Buffer)),
+                LaunchArg::Struct(of) => {
+                    let bytes = structs::bytes(of, &memory, |field| match field {
+                        LaunchArg::Buffer(_) => Ok(ids.next().map_or(Arg::Null, Arg::Buffer)),
+                        other => value(other, &memory),
+                    });
+                    args.push(Arg::Bytes(bytes?));
+                }
                 other => args.push(value(other, &memory)?),
             }
         }
@@ -234,6 +244,9 @@ fn value(arg: &LaunchArg, memory: &Memory) -> Result<Arg, LaunchFileError> {
             let bytes = bytes.map_err(|problem| argument(&map.name, problem))?;
             Ok(Arg::Bytes(bytes.to_vec()))
         }
-        LaunchArg::Null { .. } | LaunchArg::Buffer(_) | LaunchArg::Memory(_) => Ok(Arg::Null),
+        LaunchArg::Null { .. }
+        | LaunchArg::Buffer(_)
+        | LaunchArg::Memory(_)
+        | LaunchArg::Struct(_) => Ok(Arg::Null),
     }
 }

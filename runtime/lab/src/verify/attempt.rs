@@ -126,8 +126,15 @@ fn no_memory(error: Error, outcome: &Outcome) -> Error {
 /// The seed of a problem's inputs, and the device under the schedule of its turn: what a run of
 /// `seed` uses for the problem numbered `index`.
 pub(crate) fn turn(device: &Device, seed: u64, index: u64) -> (u64, Device) {
-    let inputs = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(index);
-    (inputs, scheduled(device, seed.wrapping_add(index)))
+    (
+        inputs_seed(seed, index),
+        scheduled(device, seed.wrapping_add(index)),
+    )
+}
+
+/// The seed of the inputs of a problem of a number.
+pub(super) fn inputs_seed(seed: u64, index: u64) -> u64 {
+    seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(index)
 }
 
 /// The emulator under one of several schedules; a GPU as it is.

@@ -77,6 +77,15 @@ impl Data {
         all.find(|data| data.text() == text)
     }
 
+    /// Whether no number is far larger than others, and no result far smaller than what it is made
+    /// of: errors are a small part of results then.
+    pub const fn is_usual(self) -> bool {
+        matches!(
+            self,
+            Data::Integers | Data::Normals | Data::OneSigned | Data::Ends
+        )
+    }
+
     /// Whether sums may leave the range of their type.
     pub const fn may_overflow(self) -> bool {
         matches!(self, Data::Wide | Data::Special)

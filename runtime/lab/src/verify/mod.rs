@@ -8,7 +8,8 @@
 //! error fail a problem as well. Half of the problems hold small integers and must match exactly;
 //! of what is no product every second of these holds numbers far from normal ones instead.
 //! Inputs may also name their elements, which tells what arrived where ([`Inputs::Indices`]).
-//! The emulator also notes what PTX the problems executed ([`Unreached`]).
+//! The emulator also notes what PTX the problems executed ([`Unreached`]), and further problems are
+//! aimed at what they left open.
 //! On a GPU, kernels that start before the one before them has ended also run a [`chain`].
 
 mod format;
@@ -63,6 +64,8 @@ mod trace;
 
 mod unreached;
 
+mod further;
+
 mod outcome;
 
 mod trial;
@@ -79,6 +82,7 @@ use std::ops::{ControlFlow, RangeInclusive};
 
 use tilewright_bundle::Kernel;
 
+use attempt::inputs_seed;
 pub(crate) use attempt::{Attempt, turn};
 pub use bound::{Expected, Rule};
 pub use chain::chain;
@@ -100,10 +104,12 @@ pub use trace::{Trace, Written};
 pub use unreached::Unreached;
 
 use coverage::Coverage;
+use further::Further;
 use hard::Aim;
 use unreached::Noted;
 
 use tilewright_runtime::Device;
+use tilewright_runtime::DeviceInfo;
 use tilewright_runtime::Error;
 use tilewright_runtime::Problem;
 use tilewright_runtime::Runtime;
@@ -164,6 +170,10 @@ pub struct Options {
     /// Largest product of a problem's extents, where the kernel takes smaller ones; without it as
     /// much as the device does in time.
     pub volume: Option<u64>,
+    /// Most problems of each kernel that are added on the emulator where all drawn ones passed:
+    /// aimed at comparisons of integers whose sides none made equal and at lines that none ran,
+    /// with no more instructions than the drawn ones had. None where inputs are indices.
+    pub further: usize,
 }
 
 /// What problems are made for, one after another; the others are drawn.
@@ -192,13 +202,14 @@ const CHAIN_SIDE: i64 = 2048;
 const CHAIN_LINKS: usize = 64;
 
 impl Default for Options {
-    /// Eight problems.
+    /// Eight problems, and up to eight further ones.
     fn default() -> Self {
         Options {
             problems: 8,
             seed: 1,
             inputs: Inputs::Mixed,
             volume: None,
+            further: 8,
         }
     }
 }
@@ -301,19 +312,34 @@ impl Session<'_> {
     ) -> Result<ControlFlow<()>, Error> {
         let (runtime, options) = (self.runtime, self.options);
         let mut coverage = Coverage::default();
+        let mut further = Further::new(kernel, options.seed, options.further);
         let mut fine = true;
         for index in 0..options.problems as u64 {
-            let outcome = match self.problem((kernel, noted), index, &mut coverage) {
+            let draw =
+                |device: &Device| coverage.note(self.case(kernel, index, device.info(), None));
+            let outcome = match self.outcome((kernel, noted), index, draw) {
                 Err(Error::Stopped { .. }) => return Ok(ControlFlow::Break(())),
                 outcome => outcome?,
             };
             let hopeless = outcome.problem.is_empty();
             fine &= outcome.passed();
+            if let Some(noted) = noted {
+                further.drawn(noted, &outcome);
+            }
             if report(outcome).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
             if hopeless {
                 break;
+            }
+        }
+        if let Some(noted) = noted.filter(|_| fine && options.inputs != Inputs::Indices) {
+            let more = self.further((kernel, noted), &mut further, &mut |outcome| {
+                fine &= outcome.passed();
+                report(outcome)
+            });
+            if more?.is_break() {
+                return Ok(ControlFlow::Break(()));
             }
         }
         if let Some(reason) = coverage
@@ -335,52 +361,97 @@ impl Session<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// The problem of a number.
-    fn problem(
+    /// Problems for what the drawn ones left open, until one fails; breaks where `report` does.
+    fn further(
         &self,
-        (kernel, noted): (&Kernel, Option<&Noted>),
+        (kernel, noted): (&Kernel, &Noted),
+        further: &mut Further<'_>,
+        report: &mut dyn FnMut(Outcome) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, Error> {
+        let info = self.runtime.device().info();
+        let mut index = self.options.problems as u64;
+        while let Some(extents) = further.next(noted) {
+            // What the kernel does not take tells nothing.
+            let case = self.case(kernel, index, info, Some(extents)).ok();
+            let Some(case) = case.filter(|case| further.is_new(&case.problem)) else {
+                continue;
+            };
+            let mut outcome = match self.outcome((kernel, Some(noted)), index, |_| Ok(case)) {
+                Err(Error::Stopped { .. }) => return Ok(ControlFlow::Break(())),
+                outcome => outcome?,
+            };
+            outcome.added = true;
+            further.added(noted, &outcome);
+            let is_wrong = !outcome.passed();
+            if report(outcome).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+            if is_wrong {
+                break;
+            }
+            index += 1;
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// The problem of a number, drawn or of given extents.
+    fn case(
+        &self,
+        kernel: &Kernel,
         index: u64,
-        coverage: &mut Coverage,
-    ) -> Result<Outcome, Error> {
-        let (runtime, options) = (self.runtime, self.options);
+        info: &DeviceInfo,
+        extents: Option<Vec<i64>>,
+    ) -> Result<Case, Error> {
+        let options = self.options;
         let asked = options.inputs.data(index);
         let data = held_at(options.inputs, index, kernel);
         let may_overflow = [asked, data].into_iter().flatten().any(Data::may_overflow);
+        let draw = Draw::new(kernel, info, inputs_seed(options.seed, index));
+        if let Some(extents) = extents {
+            return draw.with_exact(extents).without_zeros().next_case();
+        }
+        let draw = match options.volume {
+            Some(most) => draw.with_volume(most),
+            None => draw,
+        };
+        let aim = AIMS.get((index % AIMS.len() as u64) as usize);
+        let draw = match aim.copied().flatten() {
+            Some(aim) => draw.with_aim(aim),
+            None => draw,
+        };
+        let draw = match index % ZEROS_EVERY == ZEROS_EVERY - 1 {
+            true => draw,
+            false => draw.without_zeros(),
+        };
+        match asked {
+            Some(_) if may_overflow => draw.with_volume(CPU_MOST),
+            Some(_) => draw,
+            None => draw.with_extents(INDEXED),
+        }
+        .next_case()
+    }
+
+    /// What comes of the problem of a number.
+    fn outcome(
+        &self,
+        (kernel, noted): (&Kernel, Option<&Noted>),
+        index: u64,
+        draw: impl FnOnce(&Device) -> Result<Case, Error>,
+    ) -> Result<Outcome, Error> {
+        let (runtime, options) = (self.runtime, self.options);
         let (seed, device) = turn(runtime.device(), options.seed, index);
         let device = noted.map_or(device.clone(), |noted| noted.on(device));
-        let draw = |device: &Device| {
-            let draw = Draw::new(kernel, device.info(), seed);
-            let draw = match options.volume {
-                Some(most) => draw.with_volume(most),
-                None => draw,
-            };
-            let aim = AIMS.get((index % AIMS.len() as u64) as usize);
-            let draw = match aim.copied().flatten() {
-                Some(aim) => draw.with_aim(aim),
-                None => draw,
-            };
-            let draw = match index % ZEROS_EVERY == ZEROS_EVERY - 1 {
-                true => draw,
-                false => draw.without_zeros(),
-            };
-            match asked {
-                Some(_) if may_overflow => draw.with_volume(CPU_MOST),
-                Some(_) => draw,
-                None => draw.with_extents(INDEXED),
-            }
-            .next_case()
-        };
         let attempt = Attempt {
             runtime,
             blas: self.blas,
             kernel,
-            data,
+            data: held_at(options.inputs, index, kernel),
             seed,
             device: &device,
             traced: false,
             is_known: None,
         };
-        attempt.run(|device| coverage.note(draw(device)))
+        attempt.run(draw)
     }
 }
 

@@ -21,6 +21,9 @@ pub struct Outcome {
     pub extents: BTreeMap<String, i64>,
     /// What the inputs held.
     pub data: &'static str,
+    /// Whether it was added to those that were drawn, for what they left open.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub added: bool,
     /// Types of the factors, of the sums and of the output.
     pub types: String,
     /// Why it failed; `None` when it passed.
@@ -57,6 +60,7 @@ impl Outcome {
             problem: String::new(),
             extents: BTreeMap::new(),
             data,
+            added: false,
             types: types(kernel),
             failure: None,
             stopped: false,

@@ -68,6 +68,8 @@ pub struct Draw<'a> {
     rng: StdRng,
     /// What extents are drawn from, instead of edges, primes and sizes up to what is done in time.
     between: Option<RangeInclusive<i64>>,
+    /// What extents are, as far as the kernel takes them.
+    exact: Option<Vec<i64>>,
     /// Whether a GPU does them, which has time for more.
     large: bool,
     /// Largest product of the extents, as far as the kernel takes it.
@@ -108,6 +110,7 @@ impl<'a> Draw<'a> {
             device,
             rng: StdRng::seed_from_u64(seed),
             between: None,
+            exact: None,
             large,
             most: match large {
                 true => most_of_reference(kernel).map_or(most, |own| own.min(most)),
@@ -158,6 +161,14 @@ impl<'a> Draw<'a> {
         self
     }
 
+    /// Draws problems of these extents, in the order of those that the kernel leaves open, each
+    /// rounded up to what it takes.
+    #[must_use]
+    pub(super) fn with_exact(mut self, extents: Vec<i64>) -> Draw<'a> {
+        self.exact = Some(extents);
+        self
+    }
+
     /// The next problem.
     ///
     /// # Errors
@@ -165,7 +176,8 @@ impl<'a> Draw<'a> {
     pub fn next_case(&mut self) -> Result<Case, Error> {
         let (mut last, mut large) = (Vec::new(), None);
         let mut least: Option<(u64, Case)> = None;
-        for attempt in 0..DRAWS {
+        let draws = self.exact.as_ref().map_or(DRAWS, |_| AIMED);
+        for attempt in 0..draws {
             let problem = self.problem(attempt);
             match fit(self.kernel, &problem, self.device) {
                 Ok(fit) => match self.too_large(&fit) {
@@ -226,7 +238,8 @@ impl<'a> Draw<'a> {
             .free_extents()
             .map(|(name, text)| (name, text.to_owned()))
             .collect();
-        let aimed = self.aimed(&names, attempt);
+        let exact = self.exact.clone().filter(|one| one.len() == names.len());
+        let aimed = exact.or_else(|| self.aimed(&names, attempt));
         let is_drawn = aimed.is_none() && self.between.is_none();
         let mut extents = aimed.unwrap_or_else(|| {
             let mut extents = self.extents(names.len(), attempt);

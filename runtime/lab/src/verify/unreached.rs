@@ -65,6 +65,34 @@ impl Noted {
         }
     }
 
+    /// Lines that have instructions, ascending.
+    pub fn lines(&self) -> impl Iterator<Item = u32> {
+        self.lines.iter().copied()
+    }
+
+    /// How far apart the sides of a comparison were that no problem made equal, where they were
+    /// closest since this was asked before.
+    pub fn take_apart(&self, line: u32) -> Option<i64> {
+        self.reached.take_apart(line)
+    }
+
+    /// Whether a problem made the sides of a comparison equal.
+    pub fn is_equal(&self, line: u32) -> bool {
+        self.reached.equal(line) == Some(true)
+    }
+
+    /// How many lines were executed, and how many comparisons had equal sides.
+    pub fn met(&self) -> usize {
+        let executed = self.lines().filter(|line| self.reached.has(*line)).count();
+        executed + self.lines().filter(|line| self.is_equal(*line)).count()
+    }
+
+    /// Whether a line was not executed, or no sides of a comparison were equal.
+    pub fn is_open(&self) -> bool {
+        let is_open = |line| !self.reached.has(line) || self.reached.equal(line) == Some(false);
+        self.lines().any(is_open)
+    }
+
     /// What is left; none where nothing is.
     pub fn left(&self, kernel: &Kernel) -> Option<Unreached> {
         let is_left = |line: &u32| !self.reached.has(*line);

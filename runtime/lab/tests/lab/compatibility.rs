@@ -130,6 +130,7 @@ fn launched(path: &Path, keys: &Policy) {
         seed: 3,
         inputs: Inputs::Mixed,
         volume: None,
+        further: 0,
     };
     let summary = verify(&runtime, &kernels, options, |_| {}).unwrap();
     assert_eq!(summary.outcomes.len(), 2 * kernels.len());

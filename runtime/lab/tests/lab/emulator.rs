@@ -319,6 +319,7 @@ fn right_kernels_verify() {
     let kernels: Vec<_> = runtime.kernels().iter().collect();
     let options = verify::Options {
         problems: 6,
+        further: 0,
         seed: 7,
         ..verify::Options::default()
     };

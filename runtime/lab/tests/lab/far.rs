@@ -167,6 +167,7 @@ fn verified(made: &Made, ptx: &str, inputs: Inputs, seed: u64) -> Summary {
         seed,
         inputs,
         volume: Some(20_000),
+        further: 0,
     };
     verify(&runtime, &kernels, options, |_| {}).unwrap()
 }
@@ -239,6 +240,7 @@ fn products_have_wide_numbers_in_the_place_of_far_ones() {
             problems: 4,
             seed: 1,
             inputs,
+            further: 0,
             volume: Some(20_000),
         };
         let summary = verify(&runtime, &kernels, options, |_| {}).unwrap();

@@ -13,6 +13,7 @@ mod launch_files;
 mod lines;
 mod planted;
 mod records;
+mod struct_arguments;
 mod tables;
 mod tensor_cores;
 mod tensor_maps;

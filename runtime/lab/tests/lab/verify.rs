@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use tilewright_runtime::bundle::{Kernel, Traits};
 
 use tilewright_emulator::Stop;
-use tilewright_lab::verify::{Data, Draw, Event, Inputs, Options, Summary};
+use tilewright_lab::verify::{Data, Draw, Event, Inputs, Options, Outcome, Summary};
 use tilewright_lab::verify::{verify, verify_while};
 use tilewright_runtime::{Device, EmulatorSettings, Problem, Runtime};
 
@@ -19,6 +19,7 @@ fn verified(kernel: Kernel, ptx: &str, problems: usize, inputs: Inputs) -> Summa
         seed: 4,
         inputs,
         volume: None,
+        further: 0,
     };
     verify(&runtime, &kernels, options, |_| {}).unwrap()
 }
@@ -82,6 +83,48 @@ fn comparisons_that_no_problem_made_equal_are_told() {
         (0, true, false)
     );
     assert!(one.compared > 2, "{one:?}");
+}
+
+/// A kernel that is wrong at one extent alone, which no drawn problem has: its comparison leads
+/// there.
+#[test]
+fn further_problems_are_aimed_at_comparisons_that_were_never_equal() {
+    let wrong = "setp.ne.s32 %below, %n, 777;\n@%below bra RIGHT;\n\
+                 add.s32 %value, %value, 1;\nRIGHT:\n";
+    let store = COPY.find("st.global.b32").unwrap();
+    let ptx = format!("{}{wrong}{}", &COPY[..store], &COPY[store..]);
+    let verified = |further: usize| {
+        let kernel = copy_kernel("copy_f32@fixed-1");
+        let runtime = Runtime::new(bundle_of([(kernel, ptx.as_str())]), Device::emulator());
+        let kernels: Vec<&Kernel> = runtime.kernels().iter().collect();
+        let options = Options {
+            problems: 6,
+            further,
+            ..Options::default()
+        };
+        verify(&runtime, &kernels, options, |_| {}).unwrap()
+    };
+    let drawn = verified(0);
+    assert_eq!(failures(&drawn), [""; 0]);
+    assert!(!drawn.unreached[0].unequal.is_empty());
+    let found = verified(6);
+    // Those that were drawn are the same, and the seed alone says which are added.
+    assert_eq!(found.outcomes[..6], drawn.outcomes[..]);
+    assert_eq!(found, verified(6));
+    let last = found.outcomes.last().unwrap();
+    assert!(
+        last.added && !last.passed() && last.extents["n"] == 777,
+        "{last:?}"
+    );
+    assert!(found.outcomes[6..].iter().all(|one| one.added));
+    let work = |all: &[Outcome]| all.iter().map(|one| one.thread_instructions).sum::<u64>();
+    let (drawn, added) = found.outcomes.split_at(6);
+    let before = added.split_last().map_or(0, |(_, before)| work(before));
+    assert!(
+        before < work(drawn),
+        "{before} instructions of {}",
+        work(drawn)
+    );
 }
 
 #[test]
@@ -171,6 +214,7 @@ fn verified_while(go_on: impl Fn(&Event<'_>) -> bool) -> (Summary, usize) {
     let kernels: Vec<&Kernel> = runtime.kernels().iter().collect();
     let options = Options {
         problems: 3,
+        further: 0,
         ..Options::default()
     };
     let mut lines = 0;

@@ -32,18 +32,66 @@ pub fn lines(case: &Case, only: bool) -> String {
             for reason in reasons(outcome) {
                 text.push_str(&format!("     {}\n", plain(reason)));
             }
+            for note in &outcome.notes {
+                text.push_str(&format!("     {}\n", paint(STRONG, note)));
+            }
             if let Some(rules) = unproved(outcome) {
                 let note = paint(FAINT, format_args!("{rules}"));
                 text.push_str(&format!("     {note}\n"));
             }
             if only || !outcome.passed {
-                for summary in outcome.findings() {
-                    text.push_str(&finding(case, outcome, &summary));
+                for group in groups(case, outcome.findings()) {
+                    if let Some((first, others)) = group.split_first() {
+                        text.push_str(&finding(case, outcome, first));
+                        text.push_str(&like_it(others));
+                    }
                 }
             }
         }
     }
     text
+}
+
+/// Most lines that are named of findings that are like one that is told.
+const LINES: usize = 8;
+
+/// Findings of one kind, instruction and buffer, as an unrolled loop has many: the first of each is
+/// told, in their order.
+fn groups<'o>(case: &Case, findings: Vec<Summary<'o>>) -> Vec<Vec<Summary<'o>>> {
+    let key = |summary: &Summary<'_>| {
+        let one = summary.finding;
+        let text = case.line(one.line);
+        let mut words = text.split_whitespace();
+        let opcode = words.find(|word| !word.starts_with('@'));
+        let opcode = opcode.unwrap_or_default().to_owned();
+        (one.id.clone(), opcode, one.space, one.buffer.clone())
+    };
+    let mut groups: Vec<Vec<Summary<'o>>> = Vec::new();
+    for summary in findings {
+        let own = key(&summary);
+        let known = groups.iter_mut();
+        let mut known = known.filter(|group| group.first().is_some_and(|one| key(one) == own));
+        match known.next() {
+            Some(group) => group.push(summary),
+            None => groups.push(vec![summary]),
+        }
+    }
+    groups
+}
+
+/// Where the others of a group are.
+fn like_it(others: &[Summary<'_>]) -> String {
+    if others.is_empty() {
+        return String::new();
+    }
+    let lines = others.iter().map(|one| one.finding.line.to_string());
+    let mut lines: Vec<String> = lines.take(LINES).collect();
+    if others.len() > LINES {
+        lines.push("…".to_owned());
+    }
+    let (count, lines) = (counted(others.len(), "finding"), lines.join(", "));
+    let told = format!("and {count} like it, at line {lines}: --json has all");
+    format!("       {}\n", paint(FAINT, told))
 }
 
 /// How many findings of a case that passed among others are not shown; none where all are.

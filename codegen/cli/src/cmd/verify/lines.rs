@@ -5,11 +5,12 @@
 //! kernel's id, what passed and failed, how large errors were, and the extents of its problems, in
 //! columns as wide as the longest id of the run.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io;
 
 use tilewright_bundle::Kernel;
-use tilewright_lab::verify::Outcome;
+use tilewright_lab::verify::{Data, Outcome};
 
 use crate::progress::{self, Progress};
 use crate::terminal;
@@ -20,6 +21,8 @@ pub struct Told<'k> {
     kernels: &'k [&'k Kernel],
     columns: Columns,
     bar: Progress,
+    /// Findings that were told: of each its kernel, kind and line.
+    findings: BTreeSet<(String, String)>,
     /// Whether stdout is to hold JSON alone.
     json: bool,
     written: io::Result<()>,
@@ -32,6 +35,7 @@ impl<'k> Told<'k> {
             kernels,
             columns: Columns::of(kernels),
             bar: progress::bar("verifying", (kernels.len() * problems) as u64),
+            findings: BTreeSet::new(),
             json,
             written: Ok(()),
         };
@@ -40,10 +44,14 @@ impl<'k> Told<'k> {
     }
 
     /// Counts a problem, and tells its failure.
-    pub fn outcome(&self, outcome: &Outcome) {
+    pub fn outcome(&mut self, outcome: &Outcome) {
         self.bar.set_message(outcome.kernel.clone());
+        if outcome.added {
+            self.bar.inc_length(1);
+        }
         self.bar.inc(1);
         if let Some(reason) = &outcome.failure {
+            let reason = self.once(&outcome.kernel, reason);
             let (kernel, problem, data) = (&outcome.kernel, &outcome.problem, outcome.data);
             // What does not load has not come to a problem.
             let text = match problem.is_empty() {
@@ -51,6 +59,36 @@ impl<'k> Told<'k> {
                 false => format!("{kernel} {problem} ({data}): {reason}"),
             };
             self.bar.suspend(|| super::tell("FAIL", &text));
+        }
+    }
+
+    /// A failure, where the emulator found something with the first finding that is new of the
+    /// kernel in full, and of the others what and where.
+    fn once(&mut self, kernel: &str, reason: &str) -> String {
+        const FOUND: &str = "the emulator found ";
+        let Some((before, found)) = reason.split_once(FOUND) else {
+            return reason.to_owned();
+        };
+        let findings = findings(found);
+        let known = findings.iter().map(|one| {
+            let key = (kernel.to_owned(), place(one));
+            !self.findings.insert(key)
+        });
+        let known: Vec<bool> = known.collect();
+        let first = known.iter().position(|known| !known);
+        let others = findings.iter().enumerate();
+        let others = others.filter(|(at, _)| Some(*at) != first);
+        let others: Vec<String> = others.map(|(_, one)| place(one)).collect();
+        let mut list: Vec<&str> = others.iter().take(PLACES).map(String::as_str).collect();
+        let more = format!("{} more", others.len().saturating_sub(PLACES));
+        if others.len() > PLACES {
+            list.push(&more);
+        }
+        let list = list.join(", ");
+        match first.and_then(|first| findings.get(first)) {
+            None => format!("{before}{FOUND}again {list}"),
+            Some(first) if others.is_empty() => format!("{before}{FOUND}{first}"),
+            Some(first) => format!("{before}{FOUND}{first}; and {list}"),
         }
     }
 
@@ -86,6 +124,34 @@ impl<'k> Told<'k> {
         if !self.json && self.written.is_ok() {
             self.written = self.bar.suspend(|| terminal::print_line(text));
         }
+    }
+}
+
+/// Most findings of a problem whose places are told.
+const PLACES: usize = 6;
+
+/// The findings of a failure, one by one.
+fn findings(found: &str) -> Vec<&str> {
+    let next = ["; error: ", "; warning: "];
+    let (mut rest, mut all) = (found, Vec::new());
+    while let Some(at) = next.iter().filter_map(|next| rest.find(next)).min() {
+        let (one, behind) = rest.split_at(at);
+        all.push(one);
+        rest = behind.trim_start_matches("; ");
+    }
+    all.push(rest);
+    all
+}
+
+/// What a finding is, and the line of the PTX: `misaligned at line 90`.
+fn place(finding: &str) -> String {
+    let mut words = finding.split(": ");
+    let kind = words.nth(1).unwrap_or(finding);
+    let line = finding.rsplit_once("ptx line ");
+    let line = line.map(|(_, behind)| behind.split(|c: char| !c.is_ascii_digit()).next());
+    match line.flatten() {
+        Some(line) => format!("{kind} at line {line}"),
+        None => kind.to_owned(),
     }
 }
 
@@ -128,7 +194,7 @@ impl Columns {
         let (rel_err, of_bound) = match compared().next() {
             None => ("-".to_owned(), "-".to_owned()),
             Some(_) => (
-                format!("{:.1e}", largest(|outcome| outcome.rel_err)),
+                format!("{:.1e}", rel_err(compared().collect())),
                 match largest(|outcome| outcome.max_err) {
                     far @ 1000.0.. => format!("{far:.1e}"),
                     near => format!("{near:.2}"),
@@ -141,10 +207,27 @@ impl Columns {
             names(kernel)
         );
         for outcome in outcomes.iter().filter(|one| !one.extents.is_empty()) {
-            let _ = write!(line, " {}", extents(kernel, outcome));
+            let plus = if outcome.added { "+" } else { "" };
+            let _ = write!(line, " {plus}{}", extents(kernel, outcome));
+        }
+        if kernel.certificate.is_edited() {
+            line.push_str(EDITED);
         }
         line
     }
+}
+
+/// What is said of a kernel whose PTX is not what its certificate was made of.
+const EDITED: &str = "; edited: no certificate proves anything of this PTX";
+
+/// The largest relative error of problems of usual numbers; of all where none has such.
+fn rel_err(outcomes: Vec<&Outcome>) -> f64 {
+    let is_usual = |one: &&&Outcome| Data::from_text(one.data).is_none_or(Data::is_usual);
+    let mut usual: Vec<&Outcome> = outcomes.iter().filter(is_usual).copied().collect();
+    if usual.is_empty() {
+        usual = outcomes;
+    }
+    usual.iter().map(|one| one.rel_err).fold(0.0, f64::max)
 }
 
 /// The names of a kernel's extents as problems are written: those of an output, in its order, then
@@ -191,4 +274,38 @@ fn extents(kernel: &Kernel, outcome: &Outcome) -> String {
     let extents = names.filter_map(|name| outcome.extents.get(name));
     let extents: Vec<String> = extents.map(i64::to_string).collect();
     extents.join("×")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn findings_of_a_failure_are_told_once_and_named_again() {
+        let one = |id: &str, line: u32| {
+            format!("error: {id}: cta 0; cta 1: too far [kernel k, ptx line {line}, cta (0,0,0)]")
+        };
+        let reason = |lines: &[u32]| {
+            let all: Vec<String> = lines.iter().map(|line| one("oob_global", *line)).collect();
+            format!("k: the emulator found {}", all.join("; "))
+        };
+        let mut told = Told::new(&[], 1, true);
+        let first = told.once("k", &reason(&[7, 9]));
+        let full = one("oob_global", 7);
+        assert_eq!(
+            first,
+            format!("k: the emulator found {full}; and oob_global at line 9")
+        );
+        let again = "k: the emulator found again oob_global at line 7, oob_global at line 9";
+        assert_eq!(told.once("k", &reason(&[7, 9])), again);
+        let full = one("oob_global", 8);
+        let new = format!("k: the emulator found {full}; and oob_global at line 7");
+        assert_eq!(told.once("k", &reason(&[7, 8])), new);
+        let many = told.once("other", &reason(&[1, 2, 3, 4, 5, 6, 7, 8, 9]));
+        assert!(many.ends_with("oob_global at line 7, 2 more"), "{many}");
+        assert_eq!(
+            told.once("k", "3 of 4 elements are wrong"),
+            "3 of 4 elements are wrong"
+        );
+    }
 }

@@ -25,6 +25,7 @@ pub fn print(summary: &Summary, kernels: &[&Kernel]) -> io::Result<()> {
     if let Some(told) = strides(kernels) {
         terminal::print_line(&told)?;
     }
+    added(summary)?;
     unreached(&summary.unreached)
 }
 
@@ -53,10 +54,22 @@ fn strides(kernels: &[&Kernel]) -> Option<String> {
     })
 }
 
+/// How many problems were added to those that were drawn, which `+` marks in the kernels' lines.
+fn added(summary: &Summary) -> io::Result<()> {
+    match summary.outcomes.iter().filter(|one| one.added).count() {
+        0 => Ok(()),
+        added => terminal::print_line(&format!(
+            "\n{} with a + were added, aimed at comparisons and lines that those drawn left open",
+            counted(added, "problem")
+        )),
+    }
+}
+
 /// What the columns of the tables say.
 const LEGEND: &str = "
-rel err     |result - reference| / |reference|, over all elements; the reference is in f64, neither
-            rounded to the type of the result nor bounded by it: fp8 ends at 448, where it is cut
+rel err     |result - reference| / |reference|, over all elements of a problem, the largest of those
+            of usual numbers: of numbers far apart or cancelling `of bound` tells; the reference is
+            in f64, neither rounded to the type of the result nor bounded by it: fp8 is cut at 448
 of bound    largest error of an element, beside the reference rounded to the type of the result, as
             a part of what roundings may add up to; 1.00 passes, and 0.00 is to the bit, as it has
             to be where one result alone is right: of small integers; which zero a result is does

@@ -95,7 +95,8 @@ impl Warp {
         (join(combine, holds, with), join(combine, !holds, with))
     }
 
-    /// Notes whether the sides of a comparison of integers of so many bits are equal.
+    /// Notes how far apart the sides of a comparison of integers of so many bits are, in the lane
+    /// in which that is least.
     #[inline(never)]
     pub(crate) fn note_compared(
         &self,
@@ -109,10 +110,13 @@ impl Warp {
         let undefined = self.peek(st, &src[0], mask, &mut a) | self.peek(st, &src[1], mask, &mut b);
         let (a, b) = (self.operand(&src[0], &a), self.operand(&src[1], &b));
         let known = mask & !undefined;
-        let mut sides = a.iter().zip(b).enumerate();
-        let equal =
-            sides.any(|(lane, (a, b))| known >> lane & 1 == 1 && truncate(a ^ b, bits) == 0);
-        reached.compare(line, equal);
+        let unused = 64u32.saturating_sub(bits).min(63);
+        let sides = a.iter().zip(b).enumerate();
+        let sides = sides.filter(|(lane, _)| known >> lane & 1 == 1);
+        let apart = sides.map(|(_, (a, b))| (a.wrapping_sub(*b) << unused).cast_signed() >> unused);
+        if let Some(apart) = apart.min_by_key(|apart| (apart.unsigned_abs(), *apart < 0)) {
+            reached.compare(line, apart);
+        }
     }
 
     #[inline]

@@ -150,6 +150,19 @@ fn a_struct_of_another_size_is_refused_with_the_parameter() {
 }
 
 #[test]
+fn a_struct_is_no_larger_than_parameters_may_be() {
+    let refused = run(|manifest| {
+        manifest["args"][0]["size"] = u64::MAX.into();
+        manifest["args"][0].as_object_mut().unwrap().remove("hex");
+    });
+    let told = refused.unwrap_err().to_string();
+    assert!(
+        told.contains("a kernel's parameters have 32764 at most"),
+        "{told}"
+    );
+}
+
+#[test]
 fn everything_that_is_wrong_with_fields_is_told_at_once() {
     let refused = run(|manifest| {
         manifest["args"][0]["hex"] = "ff".into();

@@ -1,7 +1,7 @@
 //! What to do where an assumption of a kernel does not hold: another number, or another kernel.
 
 use tilewright_bundle::{
-    Assumption, Condition, Env, Expr, Kernel, Name, NameKind, Operand, ParamValue, Role,
+    Assumption, Condition, DType, Env, Expr, Kernel, Name, NameKind, Operand, ParamValue, Role,
 };
 use tilewright_formula::form::Form;
 

@@ -57,6 +57,7 @@ fn what_the_checks_accept_it_accepts() {
         "ci/data/plans_refused",
         "ci/data/plans_taken",
         "ci/data/specs_golden",
+        "bench/space",
     ] {
         specs(&root.join(folder), &mut paths);
     }
@@ -134,4 +135,23 @@ fn an_editor_is_told_what_the_keys_mean() {
         .map(|name| name.as_str().unwrap())
         .collect();
     assert_eq!(types, ["f32", "f64", "s32", "u32"]);
+}
+
+#[test]
+fn a_list_of_spaces_holds_maps() {
+    let tuned = |tune: &str| {
+        let text = FORMULA.replace("tune:\n  pipeline.stages: [2, 3]\n", tune);
+        validator().is_valid(&value(&text))
+    };
+    assert!(tuned(
+        "tune:\n  - pipeline.stages: [2, 3]\n  - pipeline.stages: [4]\n"
+    ));
+    for wrong in [
+        "[]",
+        "[[{ pipeline.stages: [4] }]]",
+        "[4]",
+        "[{ stages: [4] }]",
+    ] {
+        assert!(!tuned(&format!("tune: {wrong}\n")), "{wrong}");
+    }
 }

@@ -4,12 +4,14 @@
 //! those that cost a kernel least first: keys that are written and decide on threads and registers
 //! are left to the plan, then tiles are halved. Whether one of them does is for others to try.
 
+use std::collections::BTreeSet;
+
 use crate::error::{KeyPath, Message, message};
 use crate::plan::data::assumptions::Assumption;
 use crate::plan::data::model::Plan;
 use crate::plan::work_tiles::{COLUMNS, SUMMED};
 use crate::spec::keys::model::{
-    Auto, CopyPath, FormKind, KernelSchedule, Passes, Problem, Role, Schedule, Spec,
+    Auto, CopyPath, FormKind, KernelSchedule, Operand, Passes, Problem, Role, Schedule, Spec,
 };
 use crate::spec::positional;
 
@@ -154,12 +156,18 @@ pub(crate) fn changes(problem: &Problem, schedule: &Schedule) -> Vec<Change> {
     all
 }
 
-/// What a product's epilogue reads comes into shared memory by boxes, in the place of registers.
+/// What a product's epilogue reads of the output's own modes comes into shared memory by boxes, in
+/// the place of registers.
 fn by_boxes(problem: &Problem, schedule: &Schedule) -> Option<Change> {
+    let modes = |operand: &Operand| -> BTreeSet<String> {
+        let axes = operand.formula_axes().into_iter();
+        axes.map(|axis| axis.mode.clone()).collect()
+    };
+    let of_output = modes(problem.operand_as(Role::Output)?);
     let mut schedule = schedule.clone();
     let mut is_other = false;
     for operand in &problem.operands {
-        if operand.role != Role::Extra || operand.formula_axes().len() < 2 {
+        if operand.role != Role::Extra || modes(operand) != of_output {
             continue;
         }
         let path = schedule.copy.entry(operand.name.clone()).or_default();

@@ -211,9 +211,11 @@ fn tune(shape: &Shape) -> Value {
         let values = json!({ "type": "array", "minItems": 1 });
         map["patternProperties"] = json!({ "^(copy|swizzle)\\.": values });
     }
-    let items = map.clone();
+    let own = if any { "formula" } else { &shape.kernel };
     map["type"] = json!(["object", "array"]);
-    map["items"] = items;
+    map["items"] = json!({ "allOf": [
+        { "$ref": format!("#/$defs/{own}/properties/tune") }, { "type": "object" },
+    ] });
     map["minItems"] = json!(1);
     map
 }

@@ -355,7 +355,8 @@ fn the_space_is_bounded_and_in_order() {
 fn a_list_of_spaces_is_all_of_each_once() {
     let text = format!(
         "{GEMM}tune:\n  - cta_tile: [\"(1,1,1)\", \"(2,1,1)\"]\n    pipeline.stages: [2, 3]\n  \
-         - {{ cta_tile: [\"(3,1,1)\", \"(2,1,1)\"], pipeline.stages: [3] }}\n  - {{ pipeline.stages: [4] }}\n"
+         - {{ cta_tile: [\"(3,1,1)\", \"(2,1,1)\"], pipeline.stages: [3] }}\n  \
+         - {{ pipeline.stages: [4] }}\n"
     );
     let file = accepted(&text);
     let of = |point: &Point| {

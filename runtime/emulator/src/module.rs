@@ -223,12 +223,6 @@ impl Module {
         &self.entries
     }
 
-    /// What is to be said of a text of a release that is newer than those known here: none of
-    /// others.
-    pub fn newer_release(&self) -> Option<String> {
-        crate::syntax::newer_release(self.version)
-    }
-
     /// The `.version` of the text.
     pub fn version(&self) -> (u32, u32) {
         self.version

@@ -14,7 +14,6 @@ mod function;
 mod directives;
 
 pub use parser::{ParseError, ParseErrors};
-pub(crate) use release::newer_release;
 
 use crate::module::Module;
 

@@ -123,8 +123,8 @@ fn tile_by_name(spec: &Spec) -> Option<String> {
 }
 
 /// Other values for what is written: fewer CTAs on an SM, other threads, all of these, boxes for
-/// what a product's epilogue reads, warpgroups that share a tile, several passes, and then smaller tiles, of which the plan decides on all
-/// else.
+/// what a product's epilogue reads, warpgroups that share a tile, several passes, and then smaller
+/// tiles, of which the plan decides on all else.
 pub(crate) fn changes(problem: &Problem, schedule: &Schedule) -> Vec<Change> {
     let mut all = Vec::new();
     if let Auto::Given(ctas) = schedule.min_ctas_per_sm {

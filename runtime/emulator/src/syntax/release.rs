@@ -1,5 +1,7 @@
 //! Versions of PTX that there are, by the release history of its document.
 
+use crate::module::Module;
+
 /// The last minor version of each major one.
 const LAST_MINORS: [(u32, u32); 9] = [
     (1, 5),
@@ -20,8 +22,16 @@ const LAST_READ: u32 = 9;
 /// The last major version, and its last minor one that is known.
 const LAST: (u32, u32) = LAST_MINORS[LAST_MINORS.len() - 1];
 
+impl Module {
+    /// What is to be said of a text of a release that is newer than those known here: none of
+    /// others.
+    pub fn newer_release(&self) -> Option<String> {
+        newer_release(self.version())
+    }
+}
+
 /// What is to be said of a version that is newer than those known.
-pub(crate) fn newer_release(version: (u32, u32)) -> Option<String> {
+fn newer_release(version: (u32, u32)) -> Option<String> {
     let ((major, minor), (last_major, last_minor)) = (version, LAST);
     (version > LAST).then(|| {
         format!(

@@ -13,7 +13,7 @@ use rand::{RngExt, SeedableRng};
 use tilewright_bundle::Kernel;
 use tilewright_runtime::Problem;
 
-use super::Outcome;
+use super::outcome::Outcome;
 use super::unreached::Noted;
 
 /// Problems for one comparison.

@@ -64,9 +64,9 @@ mod trace;
 
 mod unreached;
 
-mod further;
-
 mod outcome;
+
+mod further;
 
 mod trial;
 

@@ -22,5 +22,5 @@ tilewright check specs/copy specs/gemm
 tilewright build specs/copy specs/gemm -o "$out/bundle"
 tilewright bundle verify "$out/bundle"
 tilewright bundle show "$out/bundle"
-tilewright verify "$out/bundle" --problems 5
+tilewright verify "$out/bundle" --problems 3
 tilewright run "$out/bundle" gemm_bf16_tn --m 200 --n 136 --k 72

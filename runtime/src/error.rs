@@ -31,6 +31,9 @@ pub enum Error {
     /// The bundle was refused.
     #[error(transparent)]
     Bundle(#[from] bundle::Error),
+    /// A text is no key that bundles are signed with.
+    #[error(transparent)]
+    Key(#[from] bundle::KeyError),
     /// This machine has no CUDA driver.
     #[error(
         "no CUDA driver: libcuda was not found. Install one, or {}",

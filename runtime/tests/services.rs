@@ -357,3 +357,12 @@ fn a_bundle_is_told_of_by_hash_path_and_keys() {
         format!("INFO message=opened a bundle sha256={hash} kernels=4 device=\"emulator\"\n");
     assert_eq!(embedded, wanted);
 }
+
+#[test]
+fn a_text_that_is_no_key_is_an_error_of_the_runtime() {
+    fn keys(text: &str) -> Result<usize, Error> {
+        Ok(tilewright_runtime::bundle::PublicKey::all_from_pem(text)?.len())
+    }
+    let told = keys("no key").unwrap_err().to_string();
+    assert!(told.starts_with("no "), "{told}");
+}

@@ -185,6 +185,7 @@ impl From<Error> for Failure {
             }
             Error::OutOfBuffer { .. }
             | Error::ForeignBuffer
+            | Error::Key(_)
             | Error::Records(_)
             | Error::Request(_) => (TW_ERROR_ARGUMENT, listed("argument", &[error.to_string()])),
         };

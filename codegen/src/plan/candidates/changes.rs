@@ -15,7 +15,7 @@ use crate::spec::keys::model::{
 };
 use crate::spec::positional;
 
-/// Stands for `copy.X.g2s` of every operand that is read beside the factors.
+/// Stands for `copy.X.g2s` of every operand that an epilogue reads by the output's own modes.
 const BOXES: &str = "copy.*.g2s";
 
 /// Most times that a tile is halved.

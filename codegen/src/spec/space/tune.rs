@@ -58,12 +58,8 @@ impl Tuning<'_> {
         let (Some(spec), true) = (spec, problems.is_empty()) else {
             return Ok(vec![]);
         };
-        let mut tuned: Vec<&str> = vec![];
-        for axis in spaces.iter().flatten() {
-            if !tuned.contains(&axis.path.as_str()) {
-                tuned.push(&axis.path);
-            }
-        }
+        let axes = spaces.iter().flatten();
+        let tuned: Vec<&str> = axes.map(|axis| axis.path.as_str()).collect();
         if tuned.is_empty() {
             return point::points(vec![spec.clone()], &[]);
         }

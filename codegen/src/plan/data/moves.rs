@@ -233,6 +233,15 @@ impl BoxCopy {
         self.box_extents[0] * self.box_extents[1] * i64::from(self.dtype.bytes())
     }
 
+    /// Whether no two boxes of the tile, of whichever part, hold the same rows.
+    pub fn is_one_box_of_a_row(&self) -> bool {
+        let along = |place: BoxPlace| place.coord[self.contiguous];
+        let mut places = self.all_places().map(along);
+        places
+            .next()
+            .is_none_or(|first| places.all(|at| at == first))
+    }
+
     /// The row of a box in its plane, and that plane.
     pub fn row_and_plane(&self, place: BoxPlace) -> [i64; 2] {
         let rows = self.plane_rows.unwrap_or(i64::MAX);

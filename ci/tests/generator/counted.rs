@@ -147,6 +147,14 @@ const IN_CONFLICT: &[(&str, &str, &str)] = &[
 /// which a tile has 4 times as many.
 const PAIRS_OF_WORDS: &str = "pairs of 32-bit accumulators in boxes of 128 bytes";
 
+/// Tiles of those whose rows are no whole 128 bytes: their boxes are narrower, and free.
+const IN_NO_CONFLICT: [&str; 4] = [
+    "gemm_sm90_s8_tn@128x80x128_c1x4_coop_ab",
+    "gemm_sm90_tf32_tn@128x80x32_c1x4_coop_sk_ab",
+    "gemm_sm90_tf32_tn@128x168x32_ping_ab",
+    "gemm_sm90_tf32_tn@128x200x32_ping_ab",
+];
+
 /// A tile of which each thread has few vectors leaves warps no lanes in other rows to write to
 /// other banks: of the widths, lanes in a row, pitches and swizzles that are tried none is free.
 const FEW_ELEMENTS: &str = "elements of 8 bytes, whose lanes lie in few rows";
@@ -267,6 +275,9 @@ fn counters_are_as_recorded_under_every_schedule_and_as_certified() {
 
 /// The steps of a kernel that are listed as in conflict.
 fn listed(kernel: &str, steps: &[Step]) -> Vec<String> {
+    if IN_NO_CONFLICT.iter().any(|name| kernel.starts_with(name)) {
+        return Vec::new();
+    }
     let is_listed = |step: &&Step| {
         let mut rows = IN_CONFLICT.iter();
         rows.any(|(name, of, _)| kernel.starts_with(name) && step.step == *of)

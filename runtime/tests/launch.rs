@@ -4,7 +4,9 @@
 mod fixture;
 
 use fixture::*;
-use tilewright_runtime::bundle::{DType, Kernel, Param, ParamValue, ScalarType, TensorMapAbi};
+use tilewright_runtime::bundle::{
+    DType, Kernel, Param, ParamValue, ScalarType, TensorMapAbi, Traits,
+};
 use tilewright_runtime::{
     Arg, Backend, Device, DeviceInfo, Launch, Problem, Refusal, Runtime, View, fit, prepare,
 };
@@ -144,6 +146,66 @@ fn values_outside_their_range_are_refused() {
     );
     cluster.launches[0].cluster = Some([1, 2, 1]);
     assert_eq!(kinds(&cluster, &problem()), ["load"]);
+}
+
+/// What `fit` says of copies of so many elements by a persistent kernel of such a grid.
+fn counted(kernel: &Kernel, [m, n]: [i64; 2]) -> Vec<String> {
+    let problem = Problem::new(m, n, 1).row_major("s", n).row_major("d", n);
+    let fits = fit(&resolved(kernel.clone()), &problem, &device());
+    let refusals = fits.err().unwrap_or_default();
+    refusals.iter().map(Refusal::to_string).collect()
+}
+
+/// CTAs of a persistent kernel count the work tiles that the grid is far less than.
+#[test]
+fn work_tiles_that_a_kernel_cannot_count_are_refused() {
+    let mut kernel = copy_kernel("copy_f32@x-1");
+    kernel.launches[0].grid = ["min(ceil_div(m, 64) * n, max_clusters)", "1", "1"].map(expr);
+    let rows = 64 * 65_536;
+    assert_eq!(
+        counted(&kernel, [rows, 32_768]),
+        [
+            "it has 2147483648 work tiles; kernels count to 2147483383 of them: build a kernel of \
+             a larger cta_tile, or split the problem, such as its batch, into several launches"
+        ]
+    );
+    assert!(counted(&kernel, [rows, 32_767]).is_empty());
+    // A limit of the spec's own is no part of the count, nor are the CTAs of a cluster.
+    kernel.launches[0].grid[0] = expr("min(min(ceil_div(m, 64) * n, max_clusters), 100) * 2");
+    kernel.launches[0].cluster = Some([2, 1, 1]);
+    let told = counted(&kernel, [rows, 32_768]).concat();
+    assert!(told.starts_with("it has 2147483648 work tiles; kernels count to 2147483515 of them"));
+    assert!(counted(&kernel, [rows, 32_767]).is_empty());
+    // Clusters that make one each go on by all clusters, to see that there are no more.
+    kernel.launches[0].grid[0] = expr("ceil_div(m, 64) * n * 2");
+    let told = counted(&kernel, [rows, 16_000]).concat();
+    assert!(told.starts_with("it has 1048576000 work tiles; kernels count to 715827882 of them"));
+    assert!(counted(&kernel, [rows, 10_000]).is_empty());
+}
+
+/// Where tiles are cut along k, the steps of those that are shared are counted in a row, and those
+/// of a cluster's own; all of them are not.
+#[test]
+fn steps_that_a_kernel_cannot_count_are_refused() {
+    let mut kernel = copy_kernel("copy_f32@x-1");
+    let tiles = "min(min(ceil_div(m, 8) * ceil_div(n, 64), max_clusters), 1024)";
+    kernel.launches[0].grid = [tiles, "1", "1"].map(expr);
+    kernel.launches[0].params = Param::pack([("partials", ParamValue::Workspace)]);
+    let step = [("n".to_owned(), 64)].into();
+    let tile = [("m".to_owned(), 8)].into();
+    kernel.traits = Some(Traits {
+        tile,
+        step,
+        ..Traits::default()
+    });
+    // 2^17 tiles of 2^16 steps: 2^33 steps, of which none counts more than 2^26.
+    assert!(counted(&kernel, [1 << 20, 1 << 22]).is_empty());
+    let told = counted(&kernel, [8 * 132 * 7, i64::from(i32::MAX)]).concat();
+    let wanted = "it has 8992588304 steps along k in one row at most; kernels count to 2147483647 \
+                  of them: build a kernel of a larger cta_tile or of `scheduler: { kind: \
+                  persistent }`, or split the problem along k";
+    assert_eq!(told, wanted);
+    assert!(counted(&kernel, [8, i64::from(i32::MAX)]).is_empty());
 }
 
 #[test]

@@ -193,6 +193,9 @@ fn what_is_accepted_is_what_fits() {
         let mut kernel = gemm_kernel(id);
         match what {
             "grid" => kernel.launches[0].grid[1] = expr("m * n"),
+            "tiles" => {
+                kernel.launches[0].grid = ["min(m * n, max_clusters)", "1", "1"].map(expr);
+            }
             "smem" => kernel.launches[0].dynamic_smem_bytes = expr("k * 1024"),
             "scalar" => {
                 kernel.launches[0].params[3].value =
@@ -208,6 +211,7 @@ fn what_is_accepted_is_what_fits() {
         picky_gemm("gemm_f32@picky-2"),
         hopper_gemm("gemm_f32@hopper-3"),
         large("gemm_f32@grid-4", "grid"),
+        large("gemm_f32@tiles-10", "tiles"),
         large("gemm_f32@smem-5", "smem"),
         large("gemm_f32@scalar-6", "scalar"),
         large("gemm_f32@cluster-7", "cluster"),

@@ -24,7 +24,8 @@ pub struct LaunchAbi {
     pub entry: String,
     /// Parameters in the order of the entry.
     pub params: Vec<Param>,
-    /// CTAs along x, y, z.
+    /// CTAs along x, y, z. Along x `min(tiles, max_clusters)` clusters where CTAs make one work
+    /// tile after another: a launch of more tiles than the kernel counts in 32 bits is refused.
     pub grid: [Expr; 3],
     /// Threads along x, y, z.
     pub block: [u32; 3],

@@ -16,12 +16,15 @@ mod condition;
 
 mod build;
 
+mod part;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 pub use condition::Condition;
 pub use names::{Env, MAX_NAMES, Name, NameKind, Names};
+pub use part::{Factors, Part};
 
 /// Longest accepted text of one expression, in bytes.
 pub const MAX_TEXT: usize = 512;

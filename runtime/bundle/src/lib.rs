@@ -167,8 +167,9 @@ pub use code::{Capability, CubinFile, PtxFile, Resources, Route};
 pub use computed::{AccumulationWord, Computed};
 pub use error::{ArchiveFault, ArchiveProblem, Error, KeyError, Problem, SignatureFault};
 pub use expr::{
-    Condition, Env, EvalError, Expr, MAX_DEPTH, MAX_NAMES, MAX_NODES, MAX_TEXT, Name, NameKind,
-    Names, Op as ExprStep, ParseError, Word as ExprWord,
+    Condition, Env, EvalError, Expr, Factors as ExprFactors, MAX_DEPTH, MAX_NAMES, MAX_NODES,
+    MAX_TEXT, Name, NameKind, Names, Op as ExprStep, ParseError, Part as ExprPart,
+    Word as ExprWord,
 };
 pub use formula::MAX_COMPUTE_BYTES;
 pub use hash::Sha256Hex;

@@ -67,7 +67,7 @@ impl Refusal {
             | Refusal::WorkspaceNotZero { .. }
             | Refusal::WorkspaceAlignment { .. } => "workspace",
             Refusal::Overlap { .. } | Refusal::MayOverlap { .. } => "overlap",
-            Refusal::Expression { .. } | Refusal::Range { .. } => "range",
+            Refusal::Expression { .. } | Refusal::Range { .. } | Refusal::Count { .. } => "range",
             Refusal::Abi { .. } | Refusal::Load { .. } => "load",
             Refusal::LocalMemory { .. } => "local_memory",
             Refusal::NoRoom { .. } => "no_room",
@@ -181,6 +181,9 @@ impl Refusal {
             } => Reason::of(what)
                 .needs(format!("{least} to {most}"))
                 .has(value),
+            Refusal::Count {
+                what, value, most, ..
+            } => Reason::of(what).needs(format!("at most {most}")).has(value),
             Refusal::NoRoom { smem_bytes, .. } => none().has(smem_bytes),
             Refusal::Abi { problem } => none().has(problem),
             Refusal::LocalMemory { bytes } => none().needs(0).has(bytes),

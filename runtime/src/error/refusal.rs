@@ -391,6 +391,18 @@ pub enum Refusal {
         /// The largest allowed.
         most: i64,
     },
+    /// A kernel would count further than it can.
+    #[error("it has {value} {what}; kernels count to {most} of them: {way_out}")]
+    Count {
+        /// What is counted.
+        what: &'static str,
+        /// How many there are.
+        value: i64,
+        /// The most that are allowed.
+        most: i64,
+        /// What has fewer.
+        way_out: &'static str,
+    },
     /// Not one cluster finds the multiprocessors and memory it needs.
     #[error(
         "no cluster of {cluster:?} CTAs with {smem_bytes} bytes of dynamic shared memory each fits \

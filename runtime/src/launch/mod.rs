@@ -6,6 +6,7 @@
 //! - `info`: what is known of a device
 //! - `reorder`: packed operands, from elements to their order in memory and back
 //! - `tensor_map`: tensor maps as numbers (TMA)
+//! - `work_tiles`: what kernels count beside the grid
 //! - `fit`: everything a launch is made of
 //! - `tensors`, `reach`: tensors of the caller's as a problem, and where their elements may lie
 //! - `request`: all that a caller names, with the memory
@@ -18,6 +19,7 @@ pub(crate) mod info;
 pub(crate) mod reorder;
 pub(crate) mod tensor_map;
 pub(crate) mod reach;
+pub(crate) mod work_tiles;
 pub(crate) mod fit;
 pub(crate) mod tensors;
 pub(crate) mod request;

@@ -15,6 +15,7 @@ use crate::launch::layout::{Extents, least_stride};
 use crate::launch::problem::{MAX_EXTENT, Problem, constants, has_no_output, is_extent};
 use crate::launch::reorder;
 use crate::launch::tensor_map::{MAX_EXTENT as MAX_MAP_EXTENT, fits_stride};
+use crate::launch::work_tiles::excess;
 
 /// First number of bytes that no workspace has.
 const MOST_WORKSPACE: i64 = 1 << 40;
@@ -104,7 +105,7 @@ impl Needs {
         }
     }
 
-    fn hold(&self, abi: &LaunchAbi, env: &Env) -> Option<()> {
+    fn hold(&self, kernel: &Kernel, abi: &LaunchAbi, env: &Env) -> Option<()> {
         for (expr, least, most) in &self.ranges {
             let value = expr.eval(env).ok()?;
             (*least..=*most).contains(&value).then_some(())?;
@@ -119,7 +120,7 @@ impl Needs {
                 (cluster > 0 && count % i64::from(cluster) == 0).then_some(())?;
             }
         }
-        Some(())
+        excess(kernel, abi, env).is_none().then_some(())
     }
 }
 
@@ -222,7 +223,7 @@ impl Acceptance {
         }
         for (needs, abi) in self.launches.iter().zip(&kernel.launches) {
             env.set(Name::MAX_CLUSTERS, needs.max_clusters);
-            needs.hold(abi, &env)?;
+            needs.hold(kernel, abi, &env)?;
         }
         Some(())
     }

@@ -1,5 +1,6 @@
 //! Every output tile is made once, all of it: the launch's own assignment of work tiles to CTAs,
-//! gone through on small problems by the functions that the kernel reckons with.
+//! gone through on small problems by the functions that the kernel reckons with. It does so in 32
+//! bits; the runtime refuses a launch of more work tiles than these count.
 
 use std::collections::{BTreeMap, BTreeSet};
 

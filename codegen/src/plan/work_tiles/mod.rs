@@ -4,6 +4,8 @@
 //! A work tile is what a CTA makes at a time: an output tile, or a part of one along k. Counts and
 //! places are functions over any numbers: launches reckon the grid with expressions, lowering the
 //! place of a work tile on the device, and the certificate goes through all of them with its own.
+//! The device counts in 32 bits. That a launch has no more work tiles, nor steps along k in a row,
+//! the runtime sees to, which reads them off the grid, `min(tiles * steps, max_clusters)`.
 //!
 //! - `dims`: the dimensions of a tile, groups of modes
 //! - `arith`: the numbers

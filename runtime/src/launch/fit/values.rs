@@ -6,6 +6,7 @@ use super::numbers::{put, scratch_bytes};
 use crate::error::Refusal;
 use crate::launch::info::DeviceInfo;
 use crate::launch::tensor_map::{PlacedMap, describe, promotion};
+use crate::launch::work_tiles::excess;
 
 /// The value of an expression, in a range; the least of it where it has none.
 fn value(
@@ -102,6 +103,9 @@ pub(super) fn sizes(
                 problem: format!("grid {count} along {at} is no multiple of cluster {cluster}"),
             });
         }
+    }
+    if !is_told {
+        refusals.extend(excess(kernel, abi, env).map(Refusal::from));
     }
     (grid.map(|d| d as u32), smem as u32)
 }

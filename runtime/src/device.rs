@@ -136,7 +136,13 @@ impl Device {
     }
 
     /// Whether a kernel has faulted and taken the device's context with it. Everything is refused
-    /// then with [`Error::ContextLost`]: open the device afresh, and a runtime on it.
+    /// then with [`Error::ContextLost`], on this device, its clones and all runtimes on them.
+    ///
+    /// With a GPU's context it is lost to the whole process, to which the driver gives no other
+    /// one: opening the device is [`Error::ProcessLost`], so end the process and start it anew. An
+    /// emulator, which loses its context with `sticky_faults` alone, is replaced by a new
+    /// `Device::emulator_with`, and a runtime that is opened on that; another runtime on this
+    /// device or a clone of it does not help.
     pub fn is_lost(&self) -> bool {
         match self {
             Device::Cuda(device) => device.is_lost(),

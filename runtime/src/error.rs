@@ -9,6 +9,7 @@ mod fault;
 mod records;
 mod refusal;
 mod reason;
+mod skip;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,11 +23,13 @@ pub use reason::Reason;
 pub use records::{LineProblem, RecordsError};
 pub use refusal::{InPlace, Refusal};
 pub(crate) use refusal::{axes, cast, flattened};
+pub use skip::Skip;
 
 use crate::events;
 
-/// What the runtime could not do.
+/// What the runtime could not do. Later versions may have further ones.
 #[derive(thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The bundle was refused.
     #[error(transparent)]
@@ -98,6 +101,27 @@ pub enum Error {
         skips: Vec<String>,
         /// How many there are, by [`kind`](Refusal::kind) of their first refusal.
         kinds: BTreeMap<&'static str, u64>,
+        /// Every kernel that computes what is wanted, with all of its refusals, in the order tried;
+        /// none where no kernel computes it.
+        refused: Vec<Skip>,
+    },
+    /// The device can run no kernel of some functions, whatever the problem: the bundle was made
+    /// for others.
+    #[error(
+        "{device} can run no kernel of {}, whatever the problem: {}: open a bundle that was built \
+         for this device as well, or run where these kernels do",
+        some_of(functions),
+        skips.join("; ")
+    )]
+    NotForDevice {
+        /// The device, with its compute capability where it has one.
+        device: String,
+        /// Each function by its spec and its hash.
+        functions: Vec<String>,
+        /// As those of [`Error::NothingFits`].
+        skips: Vec<String>,
+        /// Every kernel of the functions, with what keeps it from the device.
+        refused: Vec<Skip>,
     },
     /// The bundle has no kernel of functions that a program was compiled for: it is another one.
     #[error(
@@ -175,7 +199,7 @@ pub enum Error {
     /// A kernel faulted earlier and took the device's context with it.
     #[error(
         "this runtime's context is lost, and with a GPU's all of the process: start it anew (on \
-         the emulator a fresh runtime will do): {fault}"
+         the emulator open a fresh device, and the bundle on it): {fault}"
     )]
     ContextLost {
         /// What happened.
@@ -266,7 +290,7 @@ impl fmt::Debug for Error {
 
 impl Error {
     /// Whether the device's context is lost: on a GPU nothing more runs in this process, on the
-    /// emulator nothing until a fresh runtime is opened.
+    /// emulator nothing on this device. See [`Device::is_lost`](crate::Device::is_lost).
     pub fn is_lost(&self) -> bool {
         match self {
             Error::Fault(fault) => fault.is_sticky,
@@ -283,18 +307,27 @@ impl Error {
 
     /// Whether what was asked for is at fault, and asking again fails again: names, types, sizes,
     /// strides that no kernel of the bundle takes. A service answers it with a 4xx.
+    ///
+    /// The refusals of all kernels decide, each as [`Refusal::is_request`] says. It is the fault of
+    /// the request where one kernel at least is refused for the problem alone: it would take
+    /// another one. Where each is refused for the device, its driver, its own code, or scratch
+    /// memory that the service lends, no request is at fault: the service was deployed wrong.
     pub fn is_request(&self) -> bool {
-        matches!(
-            self,
-            Error::UnknownKernel { .. }
-                | Error::Refused { .. }
-                | Error::NothingFits { .. }
-                | Error::Ambiguous { .. }
-                | Error::UnknownWord { .. }
-                | Error::NoFunction { .. }
-                | Error::ManyFunctions { .. }
-                | Error::Request(_)
-        )
+        match self {
+            Error::Refused { refusals, .. } => refusals.iter().all(Refusal::is_request),
+            Error::NothingFits { refused, .. } => {
+                refused.is_empty() || refused.iter().any(Skip::is_request)
+            }
+            _ => matches!(
+                self,
+                Error::UnknownKernel { .. }
+                    | Error::Ambiguous { .. }
+                    | Error::UnknownWord { .. }
+                    | Error::NoFunction { .. }
+                    | Error::ManyFunctions { .. }
+                    | Error::Request(_)
+            ),
+        }
     }
 
     /// Whether it is for want of memory: no fault of the kernel, and gone on a larger machine.
@@ -344,6 +377,17 @@ fn list(refusals: &[Refusal]) -> String {
         .join("; ")
 }
 
+/// Functions that are told of at most where the device runs none of them.
+const MOST_FUNCTIONS: usize = 8;
+
+fn some_of(functions: &[String]) -> String {
+    let named = functions.get(..MOST_FUNCTIONS).unwrap_or(functions);
+    match functions.len() - named.len() {
+        0 => named.join(", "),
+        more => format!("{} and {more} more", named.join(", ")),
+    }
+}
+
 fn hint(nearest: Option<&str>) -> String {
     nearest
         .map(|name| format!("; the nearest is {name:?}"))
@@ -354,7 +398,7 @@ fn hint(nearest: Option<&str>) -> String {
 mod tests {
     use std::error::Error as _;
 
-    use super::{Error, RecordsError, bundle};
+    use super::{Error, RecordsError, Refusal, bundle};
 
     #[test]
     fn requests_are_told_from_failures() {
@@ -368,6 +412,21 @@ mod tests {
         };
         assert!(unknown.is_request() && Error::Request("m is 0".to_owned()).is_request());
         assert!(!memory.is_request() && memory.is_memory() && !Error::NoDriver.is_request());
+    }
+
+    /// Scratch memory that a service lends is no fault of the request; a limit that it states is.
+    #[test]
+    fn what_a_service_lends_is_no_fault_of_a_request() {
+        let refused = |refusals: &[Refusal]| Error::Refused {
+            kernel: "gemm@x-1".to_owned(),
+            refusals: refusals.to_vec(),
+        };
+        let small = Refusal::WorkspaceTooSmall { needs: 2, has: 1 };
+        let (needs, allowed) = (2, 1);
+        let limit = Refusal::WorkspaceLimit { needs, allowed };
+        assert!(!refused(std::slice::from_ref(&small)).is_request());
+        assert!(!refused(&[limit.clone(), small]).is_request());
+        assert!(refused(&[limit]).is_request());
     }
 
     /// A program that has no emulator is not told to use it.

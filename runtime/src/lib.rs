@@ -74,7 +74,9 @@ pub use cuda::driver_present;
 pub use device::{Arg, Buffer, Device, LoadedKernel};
 #[cfg(feature = "emulator")]
 pub use emulated::EmulatorSettings;
-pub use error::{Error, Fault, FoundBy, InPlace, LineProblem, Reason, RecordsError, Refusal, Work};
+pub use error::{
+    Error, Fault, FoundBy, InPlace, LineProblem, Reason, RecordsError, Refusal, Skip, Work,
+};
 pub use launch::fit::{
     Fit, Launch, LaunchReport, View, alignment_bytes, fit, prepare, stride_multiples,
 };
@@ -96,7 +98,7 @@ pub use run::host_launch::{HostLaunch, HostMemory};
 pub use run::prepared::{Prepared, WORKSPACE_ALIGNMENT_BYTES};
 pub use select::candidates::Candidates;
 pub use select::explanation::{Answer, Chosen, Computed, Explanation, Tuned, Why};
-pub use select::pick::{Pick, Query, Skip, SkipCounts, find, pick};
+pub use select::pick::{Pick, Query, SkipCounts, find, pick};
 pub use select::table::{Row, Selection, Selector, Source};
 pub use tilewright_bundle as bundle;
 #[cfg(feature = "emulator")]

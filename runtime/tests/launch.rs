@@ -137,6 +137,9 @@ fn values_outside_their_range_are_refused() {
         232_448
     );
     smem.resources.static_smem_bytes = 16;
+    assert_eq!(kinds(&smem, &problem()), ["shared_memory"]);
+    // Of another problem it may be less.
+    smem.launches[0].dynamic_smem_bytes = expr("m * 80000");
     assert_eq!(kinds(&smem, &problem()), ["range"]);
     let mut cluster = copy_kernel("copy_f32@x-1");
     cluster.launches[0].cluster = Some([2, 1, 1]);

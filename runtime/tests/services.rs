@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use fixture::*;
 use listening::Listening;
-use tilewright_runtime::bundle::{Policy, SigningKey, TunedDevice, TunedPoint};
+use tilewright_runtime::bundle::{Capability, Kernel, Policy, SigningKey, TunedDevice, TunedPoint};
 use tilewright_runtime::{
     Arg, Device, EmulatorSettings, Error, FoundBy, Load, Options, Problem, Query, Refusal, Runtime,
     Source,
@@ -281,6 +281,13 @@ fn faults_that_stick_lose_the_device_as_on_a_gpu() {
         );
         assert!(error.to_string().contains("copy_f32@wrong-1"), "{error}");
     }
+    // Another runtime on the device is lost as well; one on a fresh device is not.
+    let other = Runtime::new(bundle(), runtime.device().clone());
+    assert!(
+        multiply(&other, &packed_gemm(2, 2, 2))
+            .unwrap_err()
+            .is_lost()
+    );
     multiply(&faulty(true), &packed_gemm(2, 2, 2)).unwrap();
 }
 
@@ -365,4 +372,144 @@ fn a_text_that_is_no_key_is_an_error_of_the_runtime() {
     }
     let told = keys("no key").unwrap_err().to_string();
     assert!(told.starts_with("no "), "{told}");
+}
+
+/// A kernel as if it were made for sm_90 and newer.
+fn newer(kernel: Kernel) -> Kernel {
+    let capability = Capability {
+        min_sm: 90,
+        exact: false,
+    };
+    Kernel {
+        capability,
+        ..kernel
+    }
+}
+
+/// Kernels, each with its PTX, on a device of compute capability 8.0.
+fn on_ampere(kernels: &[(Kernel, &str)]) -> Runtime {
+    let settings = EmulatorSettings {
+        sm: Some(80),
+        ..EmulatorSettings::default()
+    };
+    let bundle = bundle_of(kernels.iter().cloned());
+    Runtime::new(bundle, Device::emulator_with(settings))
+}
+
+fn eager() -> Options {
+    Options {
+        load: Load::Eager,
+        ..Options::default()
+    }
+}
+
+#[test]
+fn a_bundle_for_other_devices_is_told_at_the_start_and_no_fault_of_requests() {
+    let kernels = [
+        (newer(copy_kernel("copy_f32@new-1")), COPY),
+        (newer(gemm_kernel("gemm_f32@new-1")), GEMM),
+        (hopper_gemm("gemm_f32_tn@hopper-1"), GEMM),
+    ];
+    let runtime = on_ampere(&kernels);
+    let error = runtime.check().unwrap_err();
+    let text = error.to_string();
+    let told = "emulator (sm_80, 4 SMs) can run no kernel of copy_f32 (";
+    assert!(text.starts_with(told), "{text}");
+    let why = "copy_f32@new-1, gemm_f32@new-1: it needs sm_90 or newer; the device is sm_80";
+    assert!(text.contains(why), "{text}");
+    let Error::NotForDevice {
+        functions, refused, ..
+    } = &error
+    else {
+        panic!("{error}");
+    };
+    assert_eq!((functions.len(), refused.len()), (2, 3));
+    assert!(!error.is_request());
+    let problem = packed_gemm(8, 8, 8);
+    let error = multiply(&runtime, &problem).unwrap_err();
+    assert!(!error.is_request(), "{error}");
+    let error = runtime
+        .launch(&runtime.kernels()[1], &problem, &[])
+        .unwrap_err();
+    assert!(!error.is_request(), "{error}");
+    let error = runtime.with_options(&eager()).unwrap_err();
+    assert!(matches!(error, Error::NotForDevice { .. }), "{error}");
+}
+
+#[test]
+fn one_kernel_of_each_function_is_enough_of_a_device() {
+    let plain = (gemm_kernel("gemm_f32@plain-1"), GEMM);
+    let picky = (picky_gemm("gemm_f32@picky-1"), GEMM);
+    let hopper = (hopper_gemm("gemm_f32_tn@hopper-1"), GEMM);
+    let copy = (newer(copy_kernel("copy_f32@new-1")), COPY);
+    assert!(on_ampere(&[plain.clone(), hopper.clone()]).check().is_ok());
+    // One function of two: what runs is loaded, and the check tells the other.
+    let runtime = on_ampere(&[plain, copy]).with_options(&eager()).unwrap();
+    let text = runtime.check().unwrap_err().to_string();
+    assert!(
+        text.contains("no kernel of copy_f32 (") && !text.contains("gemm"),
+        "{text}"
+    );
+    // A kernel that another problem would suit makes it the request's fault.
+    let mixed = on_ampere(&[picky, hopper]);
+    assert!(mixed.check().is_ok());
+    let error = multiply(&mixed, &packed_gemm(8, 8, 7)).unwrap_err();
+    let Error::NothingFits { refused, .. } = &error else {
+        panic!("{error}");
+    };
+    assert!(error.is_request() && refused.len() == 2, "{error}");
+    let at_fault: Vec<bool> = refused.iter().map(|skip| skip.is_request()).collect();
+    assert!(at_fault.contains(&true) && at_fault.contains(&false));
+}
+
+#[test]
+fn shared_memory_that_a_device_has_not_is_no_fault_of_requests() {
+    let mut kernel = gemm_kernel("gemm_f32@large-1");
+    kernel.launches[0].dynamic_smem_bytes = expr("232449");
+    let runtime = on_ampere(&[(kernel, GEMM)]);
+    let error = multiply(&runtime, &packed_gemm(8, 8, 8)).unwrap_err();
+    let why = "each CTA uses 232449 bytes of shared memory; the device allows 232448";
+    assert!(
+        error.to_string().contains(why) && !error.is_request(),
+        "{error}"
+    );
+    assert!(runtime.check().is_err());
+}
+
+/// Code that the device refuses is known once it was to be loaded.
+#[test]
+fn code_that_is_refused_is_told_by_the_check() {
+    let mut broken = copy_kernel("copy_f32@broken-1");
+    broken.launches[0].params.pop();
+    let runtime = on_ampere(&[(broken, COPY)]);
+    assert!(runtime.check().is_ok());
+    let runtime = runtime.with_options(&eager()).unwrap();
+    let error = runtime.check().unwrap_err();
+    assert!(error.to_string().contains("copy_f32@broken-1"), "{error}");
+}
+
+#[test]
+fn what_is_printed_to_debug_has_no_code() {
+    let runtime = Runtime::new(bundle(), Device::emulator());
+    let loaded = runtime.load(&runtime.kernels()[0]).unwrap();
+    let printed = [
+        format!("{runtime:?}"),
+        format!("{:?}", runtime.bundle()),
+        format!("{:?}", runtime.candidates()),
+        format!("{loaded:?}"),
+    ];
+    for text in &printed {
+        assert!(text.len() < 400, "{text}");
+    }
+    let told = format!(
+        "hash: {}, kernels: 4, tables: 0, files: ",
+        runtime.bundle().hash()
+    );
+    assert!(printed[1].contains(&told), "{}", printed[1]);
+    assert!(printed[0].contains(&printed[1]) && printed[2].contains(&printed[1]));
+    assert!(
+        printed[0].contains("loaded_or_refused: 1"),
+        "{}",
+        printed[0]
+    );
 }

@@ -36,11 +36,11 @@ pub fn open(
     ::core::result::Result::Ok(::tilewright_runtime::Runtime::new(bundle, device))
 }
 
-/// Checks that a runtime has every function that this source has launchers for: for those who open
-/// another bundle than the embedded one, at their start.
+/// Checks that a runtime has every function that this source has launchers for, and that its device
+/// can run a kernel of each at least: for services, at their start.
 ///
 /// # Errors
-/// When it lacks some, with all of their specs.
+/// When it lacks some, or the device can run no kernel of some, with all of their specs.
 #[allow(dead_code)]
 pub fn check(
     runtime: &::tilewright_runtime::Runtime,

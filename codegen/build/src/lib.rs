@@ -14,8 +14,9 @@
 //! macro: `include_kernels!("gpu")`. What an earlier run wrote under another name does not compile
 //! any more and says which is meant.
 //!
-//! A service that opens another bundle than the embedded one has `check` there, which says of an
-//! open runtime which of the functions it lacks, before the first request does.
+//! A service calls `check` there at its start, which says of an open runtime which of the functions
+//! its bundle lacks, where that is another one than the embedded one, and which the device can run
+//! no kernel of, before the first request does.
 //!
 //! # Names of the structs
 //!

@@ -10,7 +10,7 @@ use tilewright_fixture::{
     looked_up_kernel, packed_copy_kernel, picky_gemm, scaled_kernel,
 };
 use tilewright_runtime::typed::{In, Out, Packed};
-use tilewright_runtime::{Device, Runtime};
+use tilewright_runtime::{Device, EmulatorSettings, Runtime};
 
 /// The source as it was written, with itself in the place of the bundle's file.
 mod written {
@@ -103,6 +103,25 @@ fn what_is_written_launches() {
     let told = written::check(&other).unwrap_err().to_string();
     let lacks = "no kernel of copy_f32_packed (4b04b0c7f6c9), gemm_f32 (530d2c8e1437), looked_up (";
     assert!(told.contains(lacks), "{told}");
+    // All of them on a device that runs none of the gemm's.
+    let mut all = kinds().kernels().to_vec();
+    for kernel in all.iter_mut().filter(|kernel| kernel.kernel == "gemm") {
+        kernel.capability.min_sm = 90;
+    }
+    let bundle = kinds();
+    let kernels = all.into_iter().zip(bundle.kernels());
+    let kernels = kernels.map(|(kernel, earlier)| (kernel, bundle.ptx(earlier)));
+    let settings = EmulatorSettings {
+        sm: Some(80),
+        ..EmulatorSettings::default()
+    };
+    let ampere = Runtime::new(bundle_of(kernels), Device::emulator_with(settings));
+    let told = written::check(&ampere).unwrap_err();
+    let lacks = "can run no kernel of gemm_f32 (530d2c8e1437), whatever the problem: gemm_f32@";
+    assert!(
+        told.to_string().contains(lacks) && !told.is_request(),
+        "{told}"
+    );
     let none = written::open(Device::emulator());
     assert!(none.is_err(), "this text is no bundle");
 }

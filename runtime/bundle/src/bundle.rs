@@ -1,6 +1,7 @@
 //! An opened bundle: its kernels, their code, its files.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use crate::hash::Sha256Hex;
 #[cfg(feature = "signatures")]
@@ -12,7 +13,7 @@ use crate::signature::Signatures;
 use crate::tuning::Tuning;
 
 /// An opened bundle: every check has passed and all code is in memory.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Bundle {
     pub(crate) manifest: Manifest,
     /// The manifest's text and the signatures among them.
@@ -20,6 +21,22 @@ pub struct Bundle {
     pub(crate) tuning: Option<Tuning>,
     pub(crate) signatures: Option<Signatures>,
     pub(crate) signed_by: Vec<Sha256Hex>,
+}
+
+impl fmt::Debug for Bundle {
+    /// Its hash, and how much there is of each: its files may have megabytes.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes: usize = self.files.values().map(Vec::len).sum();
+        let tables = self.tuning.as_ref().map_or(0, |tuning| tuning.tables.len());
+        f.debug_struct("Bundle")
+            .field("hash", &format_args!("{}", self.hash()))
+            .field("kernels", &self.kernels().len())
+            .field("tables", &tables)
+            .field("files", &self.files.len())
+            .field("bytes", &bytes)
+            .field("signed_by", &self.signed_by.len())
+            .finish_non_exhaustive()
+    }
 }
 
 impl Bundle {

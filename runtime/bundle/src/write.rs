@@ -1,6 +1,7 @@
 //! Writing a bundle: kernels in, a folder or a zip file out, the same bytes for the same kernels.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
 
 use crate::archive;
@@ -18,11 +19,21 @@ use crate::save::save;
 use crate::tuning::{TUNING_FILE, Tuning};
 
 /// Collects kernels and writes them as one bundle; see the crate's example.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct BundleWriter {
     provenance: Provenance,
     kernels: BTreeMap<String, Kernel>,
     files: BTreeMap<String, Vec<u8>>,
+}
+
+impl fmt::Debug for BundleWriter {
+    /// How much there is of each: its files may have megabytes.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BundleWriter")
+            .field("kernels", &self.kernels.len())
+            .field("files", &self.files.len())
+            .finish_non_exhaustive()
+    }
 }
 
 impl BundleWriter {

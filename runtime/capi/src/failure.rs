@@ -154,6 +154,7 @@ impl From<Error> for Failure {
             Error::NothingFits { skips: all, .. } | Error::NoFunction { others: all, .. } => {
                 (TW_ERROR_REFUSED, listed("nothing_fits", all))
             }
+            Error::NotForDevice { skips, .. } => (TW_ERROR_DEVICE, listed("not_for_device", skips)),
             Error::Ambiguous { functions } | Error::ManyFunctions { functions, .. } => {
                 (TW_ERROR_AMBIGUOUS, listed("ambiguous", functions))
             }
@@ -188,6 +189,8 @@ impl From<Error> for Failure {
             | Error::Key(_)
             | Error::Records(_)
             | Error::Request(_) => (TW_ERROR_ARGUMENT, listed("argument", &[error.to_string()])),
+            // What this library knows nothing of is no fault of the arguments.
+            _ => (TW_ERROR_DEVICE, Vec::new()),
         };
         Failure {
             status,

@@ -82,6 +82,7 @@ pub(crate) fn raised(error: runtime::Error) -> PyErr {
         | runtime::Error::NoMemory { .. }
         | runtime::Error::HostMemory { .. }
         | runtime::Error::OutOfMemory { .. }
+        | runtime::Error::NotForDevice { .. }
         | runtime::Error::DeviceLost { .. } => DeviceError::new_err(text),
         _ => Error::new_err(text),
     }

@@ -158,7 +158,8 @@ impl CudaDevice {
         self.stream.cu_stream().cast()
     }
 
-    /// Whether a kernel has faulted and taken the context with it: everything is refused then.
+    /// Whether a kernel has faulted and taken the context with it: everything is refused then, and
+    /// the process gets no other one. See [`Device::is_lost`](crate::Device::is_lost).
     pub fn is_lost(&self) -> bool {
         self.context.watch().is_lost()
     }

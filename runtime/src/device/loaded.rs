@@ -1,5 +1,6 @@
 //! A kernel whose code is on a device.
 
+use std::fmt;
 use std::sync::Arc;
 
 use tilewright_bundle::Kernel;
@@ -7,18 +8,31 @@ use tilewright_bundle::Kernel;
 use crate::cuda;
 use crate::emulated::EmulatedKernel;
 use crate::error::Error;
+use crate::launch::info::Backend;
 use crate::observe::counters::KernelCounts;
 
 /// A kernel loaded on a device.
-#[derive(Debug)]
 pub struct LoadedKernel {
     pub(super) kernel: Kernel,
     pub(super) code: Code,
     pub(super) counts: Arc<KernelCounts>,
 }
 
+impl fmt::Debug for LoadedKernel {
+    /// Which kernel it is, and on what.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let on = match self.code {
+            Code::Cuda(_) => Backend::Cuda,
+            Code::Emulated(_) => Backend::Emulator,
+        };
+        f.debug_struct("LoadedKernel")
+            .field("kernel", &self.kernel.id)
+            .field("on", &on)
+            .finish_non_exhaustive()
+    }
+}
+
 /// The code on either backend.
-#[derive(Debug)]
 pub(super) enum Code {
     Cuda(cuda::CudaKernel),
     Emulated(EmulatedKernel),

@@ -38,6 +38,7 @@ impl Refusal {
         match self {
             Refusal::Capability { .. } => "capability",
             Refusal::Driver { .. } => "driver",
+            Refusal::SharedMemory { .. } => "shared_memory",
             Refusal::Extent { .. } | Refusal::NoExtent { .. } | Refusal::ExtraExtent { .. } => {
                 "extent"
             }
@@ -74,12 +75,33 @@ impl Refusal {
         }
     }
 
+    /// Whether the problem is at fault: its extents, strides, operands and all else that a caller
+    /// says of it, a limit of the workspace among them. `false` of what the device, its driver, the
+    /// kernel's code, or scratch memory that a service lends is to blame for.
+    pub const fn is_request(&self) -> bool {
+        !matches!(
+            self,
+            Refusal::Capability { .. }
+                | Refusal::Driver { .. }
+                | Refusal::CubinOnly { .. }
+                | Refusal::SharedMemory { .. }
+                | Refusal::NoRoom { .. }
+                | Refusal::Abi { .. }
+                | Refusal::LocalMemory { .. }
+                | Refusal::Load { .. }
+                | Refusal::WorkspaceTooSmall { .. }
+                | Refusal::WorkspaceNotZero { .. }
+                | Refusal::WorkspaceAlignment { .. }
+        )
+    }
+
     /// The refusal in parts.
     pub fn reason(&self) -> Reason {
         let none = Reason::default;
         match self {
             Refusal::Capability { needs, has, .. } => none().needs(needs).has(has),
             Refusal::Driver { needs, has } => none().needs(needs).has(has),
+            Refusal::SharedMemory { needs, has } => none().needs(needs).has(has),
             Refusal::Extent {
                 name,
                 value,

@@ -13,8 +13,9 @@ pub enum InPlace {
     Never,
 }
 
-/// One reason why a kernel is not launched on a problem.
+/// One reason why a kernel is not launched on a problem. Later versions may have further ones.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Refusal {
     /// The device has another compute capability.
     #[error("it needs {}; the device is sm_{has}", capability(*needs, *exact))]
@@ -36,6 +37,14 @@ pub enum Refusal {
         /// Oldest driver, as `cuDriverGetVersion` counts.
         needs: u32,
         /// This one.
+        has: u32,
+    },
+    /// A CTA uses more shared memory than the device has for one, whatever the problem.
+    #[error("each CTA uses {needs} bytes of shared memory; the device allows {has}")]
+    SharedMemory {
+        /// Bytes of a CTA, static and dynamic together.
+        needs: u64,
+        /// Bytes that the device has for one.
         has: u32,
     },
     /// An extent is outside what kernels take.

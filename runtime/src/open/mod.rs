@@ -3,7 +3,9 @@
 //! - `options`: when code is loaded
 //! - `runtime`: opens, loads, launches
 //! - `choose`: the choice of a kernel, counted
+//! - `check`: whether the device can run what the bundle is for
 
 pub(crate) mod options;
 pub(crate) mod runtime;
 pub(crate) mod choose;
+mod check;

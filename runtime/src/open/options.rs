@@ -8,7 +8,8 @@ pub enum Load {
     /// Each when it is first used.
     #[default]
     Lazy,
-    /// All that the device runs, when the runtime is made: no launch waits for a compiler.
+    /// All that the device runs, when the runtime is made: no launch waits for a compiler. Where
+    /// it runs not one that is an error.
     Eager,
 }
 

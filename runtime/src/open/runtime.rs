@@ -1,13 +1,14 @@
 //! A bundle opened on a device: the shortest way from a folder to a launch.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tilewright_bundle::{Bundle, Kernel, Policy};
 
 use crate::device::{Arg, Device, LoadedKernel, beyond_limit};
-use crate::error::{Error, Refusal};
+use crate::error::{Error, Refusal, Skip};
 use crate::events;
 use crate::launch::fit::{LaunchReport, fit, runs_on};
 use crate::launch::problem::Problem;
@@ -15,11 +16,11 @@ use crate::observe::counters::{Counters, Tally};
 use crate::open::options::{Load, Options};
 use crate::ptx_cache::PtxCache;
 use crate::select::candidates::Candidates;
-use crate::select::pick::{Pick, Query, Skip, SkipCounts, addresses, among, find};
+use crate::select::functions::{first_of_each, function_text};
+use crate::select::pick::{Pick, Query, SkipCounts, addresses, among, find, not_for};
 use crate::select::table::{Selection, Selector};
 
 /// A bundle on a device, with each kernel loaded when it is first used.
-#[derive(Debug)]
 pub struct Runtime {
     bundle: Bundle,
     device: Device,
@@ -28,6 +29,18 @@ pub struct Runtime {
     /// By kernel; one that is being loaded keeps nobody from the others.
     loaded: Mutex<HashMap<String, Arc<Slot>>>,
     tally: Tally,
+}
+
+impl fmt::Debug for Runtime {
+    /// The bundle in short, the device, and how many kernels were loaded or refused.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        f.debug_struct("Runtime")
+            .field("bundle", &self.bundle)
+            .field("device", &format_args!("{}", self.device.info()))
+            .field("loaded_or_refused", &loaded.len())
+            .finish_non_exhaustive()
+    }
 }
 
 /// The code of a kernel, once it is loaded or refused.
@@ -106,10 +119,11 @@ impl Runtime {
 
     /// The same with its code loaded as `options` say; what was loaded before is given up. A kernel
     /// whose code is refused is an event and no error: it is passed over later, as one that is
-    /// loaded lazily.
+    /// loaded lazily. [`Runtime::check`] tells whether something is left of each function.
     ///
     /// # Errors
-    /// When the device fails while kernels are loaded.
+    /// When the device fails while kernels are loaded; [`Error::NotForDevice`] when all are to be
+    /// loaded, and the device can run not one.
     pub fn with_options(self, options: &Options) -> Result<Runtime, Error> {
         let device = self.device.with_cubins_only(options.cubin_only);
         let runtime = Runtime {
@@ -122,6 +136,11 @@ impl Runtime {
         if options.load == Load::Eager {
             let info = runtime.device.info();
             let run = |kernel: &&Kernel| runs_on(kernel, info).is_empty();
+            if let Some(refused) = runtime.all_refused(runtime.kernels().iter()) {
+                let functions = first_of_each(runtime.kernels().iter()).into_iter();
+                let functions = functions.map(|k| function_text(&k.spec, &k.semantics.function));
+                return Err(not_for(info, functions.collect(), refused));
+            }
             for kernel in runtime.kernels().iter().filter(run) {
                 match runtime.load(kernel) {
                     // What is refused is told by `load`.
@@ -131,6 +150,27 @@ impl Runtime {
             }
         }
         Ok(runtime)
+    }
+
+    /// Why the device can run not one of these kernels, whatever the problem, as far as it is
+    /// known; `None` where it can run one, or there is none.
+    pub(crate) fn all_refused<'k>(
+        &self,
+        kernels: impl Iterator<Item = &'k Kernel>,
+    ) -> Option<Vec<Skip>> {
+        let mut all = Vec::new();
+        for kernel in kernels {
+            let mut refusals = runs_on(kernel, self.device.info());
+            if refusals.is_empty() {
+                refusals.extend(self.known_refusal(kernel, &Problem::default()));
+            }
+            if refusals.is_empty() {
+                return None;
+            }
+            let kernel = kernel.id.clone();
+            all.push(Skip { kernel, refusals });
+        }
+        (!all.is_empty()).then_some(all)
     }
 
     /// What it has done so far.

@@ -8,16 +8,18 @@
 //! mean several functions; the operands' names, types and axes tell which. Of the kernels of that
 //! function the bundle's tables choose, else its order.
 
+use std::fmt;
+
 use tilewright_bundle::{Bundle, Kernel, TunedPoint};
 
-use crate::error::{Error, Refusal, refused};
+use crate::error::{Error, Refusal, Skip, refused};
 use crate::launch::fit::fit;
 use crate::launch::info::DeviceInfo;
 use crate::launch::problem::Problem;
 use crate::launch::request::Request;
 use crate::select::explanation::{Answer, Chosen, Computed, Explanation, Tuned, Why};
 use crate::select::functions::{differing_types, first_of_each, told_apart};
-use crate::select::pick::{Query, Skip, after, among, misaligned};
+use crate::select::pick::{Query, after, among, misaligned};
 use crate::select::table::{Selection, Selector, Source, is_device};
 
 /// Characters of a function's hash that name it at least.
@@ -40,11 +42,21 @@ const SHORT_HASH: usize = 6;
 /// println!("{}", candidates.explain("gemm", &[(gemms[0], &request.unwrap())]));
 /// # Ok::<(), tilewright_runtime::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Candidates<'b> {
     bundle: &'b Bundle,
     selector: &'b Selector,
     device: &'b DeviceInfo,
+}
+
+impl fmt::Debug for Candidates<'_> {
+    /// The bundle in short, and the device.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Candidates")
+            .field("bundle", self.bundle)
+            .field("device", &format_args!("{}", self.device))
+            .finish_non_exhaustive()
+    }
 }
 
 impl<'b> Candidates<'b> {
@@ -150,7 +162,7 @@ impl<'b> Candidates<'b> {
         let problem = self.problem(kernel, request);
         let query = Query::like(kernel);
         let row = problem.as_ref().ok().and_then(|problem| {
-            told.problem = Some(problem.to_string());
+            told.problem = Some(as_asked(kernel, request, problem).to_string());
             self.selector.row(self.bundle, &query, problem)
         });
         let point = row.as_ref().map(|(point, _)| *point);
@@ -266,6 +278,19 @@ impl<'b> Candidates<'b> {
             },
         }
     }
+}
+
+/// A problem with the strides of the operands themselves, where it has others for axes of one
+/// element, which no kernel minds.
+fn as_asked(kernel: &Kernel, request: &Request<'_>, problem: &Problem) -> Problem {
+    let operands = request.operands.iter().map(|placed| &placed.tensor);
+    let plain = operands.filter(|tensor| {
+        let operand = kernel.semantics.operand(tensor.operand);
+        operand.is_some_and(|operand| operand.packed.is_none())
+    });
+    plain.fold(problem.clone(), |problem, tensor| {
+        problem.with_strides(tensor.operand, tensor.place.stride())
+    })
 }
 
 /// What a kernel took in a row.

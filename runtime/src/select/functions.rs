@@ -3,11 +3,17 @@
 
 use std::collections::BTreeMap;
 
-use tilewright_bundle::Kernel;
+use tilewright_bundle::{Kernel, Sha256Hex};
 use tilewright_formula::identity;
 
 /// Digits of a function's hash that are shown.
 pub(crate) const DIGITS: usize = 12;
+
+/// A function as a reader of specs knows it: `gemm_f32 (530d2c8e1437)`.
+pub(crate) fn function_text(spec: &str, hash: &Sha256Hex) -> String {
+    let hash = hash.as_str();
+    format!("{spec} ({})", hash.get(..DIGITS).unwrap_or(hash))
+}
 
 /// The types of a kernel's operands and sums: `a=bf16 b=bf16 d=f32 sums=f32`.
 pub(crate) fn types(kernel: &Kernel) -> String {

@@ -20,7 +20,7 @@ use tilewright_bundle::{Assumption, Bundle, DType, Kernel, Sha256Hex};
 use tilewright_formula::problem;
 
 use crate::device::Arg;
-use crate::error::{Error, Refusal};
+use crate::error::{Error, Refusal, Skip};
 use crate::launch::fit::{self, alignment_bytes, fit};
 use crate::launch::info::DeviceInfo;
 use crate::launch::problem::Problem;
@@ -198,15 +198,6 @@ impl Query {
     }
 }
 
-/// A kernel passed over, and why.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Skip {
-    /// The kernel's id.
-    pub kernel: String,
-    /// Every reason.
-    pub refusals: Vec<Refusal>,
-}
-
 /// How often kernels were passed over, by kind of refusal.
 pub type SkipCounts = BTreeMap<&'static str, u64>;
 
@@ -301,6 +292,7 @@ fn none_like(all: &[&Kernel], query: &Query) -> Error {
                 types_of(&of_function).join(", ")
             )],
             kinds: SkipCounts::new(),
+            refused: Vec::new(),
         };
     }
     let functions = first_of_each(all.iter().copied());
@@ -318,6 +310,7 @@ fn none_like(all: &[&Kernel], query: &Query) -> Error {
         wanted: format!("{}{}", query.wanted.short(), query.types()),
         skips: vec![skip],
         kinds: SkipCounts::new(),
+        refused: Vec::new(),
     }
 }
 
@@ -378,7 +371,18 @@ fn first_that_fits<'a>(
         wanted: wanted.to_owned(),
         skips: told(&skips),
         kinds: by_kind(&skips),
+        refused: skips,
     })
+}
+
+/// The error of functions of which a device can run no kernel, for these reasons.
+pub(crate) fn not_for(device: &DeviceInfo, functions: Vec<String>, refused: Vec<Skip>) -> Error {
+    Error::NotForDevice {
+        device: device.to_string(),
+        functions,
+        skips: told(&refused),
+        refused,
+    }
 }
 
 /// Kernels that were passed over, with every reason; those of the same reasons together, those with

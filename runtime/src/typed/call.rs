@@ -21,7 +21,7 @@ use crate::open::runtime::Runtime;
 use crate::run::on_emulator::Lent;
 use crate::run::prepared::Prepared;
 use crate::select::explanation::Explanation;
-use crate::select::functions::DIGITS;
+use crate::select::functions::function_text;
 use crate::select::pick::Query;
 use crate::select::table::Selection;
 use crate::typed::element::Element;
@@ -144,7 +144,7 @@ impl<'a> Call<'a> {
     pub fn explain(&self, runtime: &Runtime) -> Result<Explanation, Error> {
         let kernel = self.check(runtime)?;
         let addresses = self.addresses(runtime)?;
-        let problem = self.problem(runtime);
+        let problem = self.asked(runtime);
         let request = Request::of_problem(kernel, &problem);
         let mut request = request.map_err(|refusals| refused(kernel, refusals))?;
         for placed in &mut request.operands {
@@ -215,7 +215,10 @@ impl<'a> Call<'a> {
     /// A kernel of the function, if operands are of the function's types and have its axes.
     fn check<'r>(&self, runtime: &'r Runtime) -> Result<&'r Kernel, Error> {
         let kernel = self.kernel(runtime).ok_or_else(|| Error::NoSuchFunction {
-            functions: vec![function_text(self.spec, self.function.as_str())],
+            functions: vec![match self.spec {
+                Some(spec) => function_text(spec, &self.function),
+                None => format!("the function {}", self.function),
+            }],
             known: runtime.kernels().len(),
         })?;
         if let Some((name, extent)) = self.beyond.first() {
@@ -269,8 +272,17 @@ impl<'a> Call<'a> {
         Ok(())
     }
 
-    /// The problem with the strides of operands that have none of their own.
+    /// The problem as kernels are asked for it.
     fn problem(&self, runtime: &Runtime) -> Problem {
+        let problem = self.asked(runtime);
+        match self.kernel(runtime) {
+            Some(kernel) => Request::as_of_tensors(kernel, problem),
+            None => problem,
+        }
+    }
+
+    /// The problem with the strides of operands that have none of their own.
+    fn asked(&self, runtime: &Runtime) -> Problem {
         let Some(kernel) = self.kernel(runtime) else {
             return self.problem.clone();
         };
@@ -283,7 +295,7 @@ impl<'a> Call<'a> {
                 problem = problem.with_strides(name, strides);
             }
         }
-        Request::as_of_tensors(kernel, without_gaps(kernel, &problem))
+        without_gaps(kernel, &problem)
     }
 
     /// The operand in whose memory that one lies: itself, or the output that takes its place.
@@ -419,34 +431,30 @@ impl<'a> Call<'a> {
 }
 
 /// Checks that a bundle has kernels of functions, each given with a spec that it is of and its
-/// hash; what the source of a build step calls.
+/// hash, and that the device can run one of each at least ([`Runtime::check`]); what the source of
+/// a build step calls.
 ///
 /// # Errors
-/// [`Error::NoSuchFunction`] with all that it lacks.
+/// [`Error::NoSuchFunction`] with all that it lacks; where it lacks none, [`Error::NotForDevice`]
+/// with those that the device can run no kernel of.
 pub fn check(runtime: &Runtime, functions: &[(&str, &str)]) -> Result<(), Error> {
     let kernels = runtime.kernels();
-    let is_there = |hash: &str| {
+    let is_there = |hash: &Sha256Hex| {
         let mut known = kernels.iter();
-        known.any(|kernel| kernel.semantics.function.as_str() == hash)
+        known.any(|kernel| kernel.semantics.function == *hash)
     };
+    let hashed = |(spec, hash): &(&'_ str, &str)| ((*spec).to_owned(), Sha256Hex::from_text(hash));
+    let functions: Vec<(String, Sha256Hex)> = functions.iter().map(hashed).collect();
     let lacking = functions.iter().filter(|(_, hash)| !is_there(hash));
     let lacking: Vec<String> = lacking
-        .map(|(spec, hash)| function_text(Some(spec), hash))
+        .map(|(spec, hash)| function_text(spec, hash))
         .collect();
     match lacking.is_empty() {
-        true => Ok(()),
+        true => runtime.check_functions(functions.iter().map(|(spec, hash)| (spec.as_str(), hash))),
         false => Err(Error::NoSuchFunction {
             functions: lacking,
             known: kernels.len(),
         }),
-    }
-}
-
-/// A function as a reader of specs knows it.
-fn function_text(spec: Option<&str>, hash: &str) -> String {
-    match (spec, hash.get(..DIGITS)) {
-        (Some(spec), Some(short)) => format!("{spec} ({short})"),
-        _ => format!("the function {hash}"),
     }
 }
 

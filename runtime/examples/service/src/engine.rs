@@ -108,7 +108,10 @@ fn open(config: &Config) -> Result<Runtime, Error> {
             ..EmulatorSettings::default()
         }),
     };
-    Runtime::open(&config.bundle, device)?.with_options(&config.options)
+    let runtime = Runtime::open(&config.bundle, device)?.with_options(&config.options)?;
+    // A bundle for other GPUs ends the service here, and is no fault of its first request.
+    runtime.check()?;
+    Ok(runtime)
 }
 
 /// The types of a kernel, which must be one of plain products.

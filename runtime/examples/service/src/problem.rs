@@ -81,7 +81,10 @@ impl From<Error> for Problem {
     fn from(error: Error) -> Problem {
         let text = error.to_string();
         match error {
-            Error::Refused { .. } | Error::NothingFits { .. } => Problem::Refused(text),
+            // What no request is at fault of, such as a bundle for other GPUs, failed.
+            Error::Refused { .. } | Error::NothingFits { .. } if error.is_request() => {
+                Problem::Refused(text)
+            }
             Error::Fault(_) | Error::ContextLost { .. } => Problem::Faulted(text),
             error if error.is_memory() => Problem::OutOfMemory(text),
             _ => Problem::Failed(text),

@@ -40,7 +40,18 @@ pub(crate) fn runs_on(kernel: &Kernel, device: &DeviceInfo) -> Vec<Refusal> {
     {
         refusals.push(Refusal::Driver { needs, has });
     }
+    refusals.extend(beyond_memory(kernel, device.max_smem_bytes));
     refusals
+}
+
+/// That a launch of every problem wants more shared memory than a CTA may use.
+fn beyond_memory(kernel: &Kernel, has: u32) -> Option<Refusal> {
+    let dynamic = kernel.launches.iter();
+    let dynamic = dynamic.filter_map(|launch| launch.dynamic_smem_bytes.constant_value());
+    // Nothing is told of a number that is none: the launch tells it.
+    let most = u64::try_from(dynamic.max()?).ok()?;
+    let needs = most.checked_add(u64::from(kernel.resources.static_smem_bytes))?;
+    (needs > u64::from(has)).then_some(Refusal::SharedMemory { needs, has })
 }
 
 /// Whether a kernel's machine code was made for a device of this compute capability.

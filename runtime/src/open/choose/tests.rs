@@ -414,3 +414,15 @@ fn a_query_that_no_kernel_answers_says_what_there_is() {
     );
     assert!(unknown.contains("; gemm a=f32 b=f32 d=f32"), "{unknown}");
 }
+
+/// Strides of one row are told as they are given, though no kernel minds them.
+#[test]
+fn what_was_asked_is_told_as_it_was_asked() {
+    let mut request = gemm(DType::F32, 64);
+    for (placed, (rows, cols)) in request.operands.iter_mut().zip([(1, 16), (5, 16), (1, 5)]) {
+        placed.tensor.place = Extents::new([(rows, 64), (cols, 1)]);
+    }
+    let text = explained("gemm", &request);
+    let asked = "asked: 1x5x16 a:(64,1) b:(64,1) d:(64,1), on emulator (4 SMs)";
+    assert_eq!(text.lines().nth(1), Some(asked), "{text}");
+}

@@ -14,6 +14,8 @@
 
 mod bounds;
 
+use std::fmt;
+
 use serde::Serialize;
 use tilewright_bundle::{
     Bundle, Contiguous, Kernel, MAX_TUNED_EXTENTS, Sha256Hex, TunedDevice, TunedOperand,
@@ -97,8 +99,8 @@ pub struct Row {
     pub distance: f32,
 }
 
-impl std::fmt::Display for Row {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("row")?;
         for (name, extent) in &self.extents {
             write!(f, " {name}={extent}")?;
@@ -112,13 +114,24 @@ impl std::fmt::Display for Row {
 }
 
 /// The tables of one bundle, made ready for one device.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Selector {
     /// What the bundle's kernels compute, one entry for each function.
     functions: Vec<Facts>,
     classes: Vec<Class>,
     /// The kernels that tables name: place in the bundle, and what they take.
     ready: Vec<(usize, Acceptance)>,
+}
+
+impl fmt::Debug for Selector {
+    /// How much there is of each.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Selector")
+            .field("functions", &self.functions.len())
+            .field("classes", &self.classes.len())
+            .field("kernels", &self.ready.len())
+            .finish_non_exhaustive()
+    }
 }
 
 /// A table's class of problems.

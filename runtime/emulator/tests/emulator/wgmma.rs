@@ -7,6 +7,7 @@
 mod bases;
 mod kernel;
 mod layouts;
+mod order;
 
 use kernel::{Case, Major, products};
 

@@ -5,6 +5,7 @@
 //! detector sees the reads when the last warp issues it. Each warp adds its quarter of the rows to
 //! its own registers when it waits.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::exec::state::{DEFINED, IN_FLIGHT, Operands, Place, SHARED_START, Site, State};
@@ -214,18 +215,14 @@ impl State<'_> {
             let (site, (a, b)) = (product.site, product.descriptors);
             let inst = self.env.code.get(site.pc as usize);
             if let Some(Exec::Wgmma(op)) = inst.map(|inst| &inst.exec) {
-                let mut spans = Vec::new();
-                if op.a.is_err() {
-                    operand_spans(a, (op.a_type, 64, op.k), op.trans_a, site.rank, &mut spans);
+                let clock = &product.clock;
+                for warp in (0..4).filter(|_| op.a.is_err()) {
+                    let rows = 16 * warp as usize..16 * (warp as usize + 1);
+                    let spans = operand_spans(a, (op.a_type, rows, op.k), op.trans_a, site.rank);
+                    race.product_reads((&spans, Some(warp)), number, clock, site);
                 }
-                operand_spans(
-                    b,
-                    (op.b_type, op.n, op.k),
-                    op.trans_b,
-                    site.rank,
-                    &mut spans,
-                );
-                race.product_reads(&spans, number, &product.clock, site);
+                let spans = operand_spans(b, (op.b_type, 0..op.n, op.k), op.trans_b, site.rank);
+                race.product_reads((&spans, None), number, clock, site);
             }
         }
         self.race = Some(race);
@@ -233,20 +230,21 @@ impl State<'_> {
     }
 }
 
-/// The shared bytes of an operand, joined where they follow one another.
+/// The shared bytes of some rows of an operand, joined where they follow one another.
 fn operand_spans(
     bits: u64,
-    (ty, rows, k): (Element, usize, usize),
+    (ty, rows, k): (Element, Range<usize>, usize),
     mn_major: bool,
     rank: u32,
-    spans: &mut Vec<(Place, u32)>,
-) {
+) -> Vec<(Place, u32)> {
+    let mut spans: Vec<(Place, u32)> = Vec::new();
     let descriptor = Descriptor::new(bits, mn_major);
-    let (outer, inner) = if mn_major { (k, rows) } else { (rows, k) };
-    let bytes = (inner * element_bytes(ty)) as u64;
-    for o in 0..outer as u64 {
-        for i in (0..bytes).step_by(16) {
-            let offset = descriptor.at(o, i).wrapping_sub(u64::from(SHARED_START)) as u32;
+    let (outer, inner) = if mn_major { (0..k, rows) } else { (rows, 0..k) };
+    let byte = |element: usize| (element * element_bytes(ty)) as u64;
+    for o in outer {
+        for i in (byte(inner.start)..byte(inner.end)).step_by(16) {
+            let offset = descriptor.at(o as u64, i);
+            let offset = offset.wrapping_sub(u64::from(SHARED_START)) as u32;
             match spans.last_mut() {
                 Some(((_, start), length)) if start.wrapping_add(*length) == offset => {
                     *length += 16
@@ -255,4 +253,5 @@ fn operand_spans(
             }
         }
     }
+    spans
 }

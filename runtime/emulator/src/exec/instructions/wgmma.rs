@@ -4,7 +4,7 @@
 
 use super::warpgroup::{element, element_bytes};
 use crate::exec::state::{
-    ALL_WARPS, Flow, Issued, Operands, Product, ProductClock, Signal, State, Status, Wait, Warp,
+    ALL_WARPS, Flow, Issued, Operands, Product, ProductClock, State, Status, Wait, Warp,
 };
 use crate::finding::FindingId;
 use crate::inst::{Exec, Inst, Lanes, Src, Wgmma};
@@ -201,8 +201,7 @@ impl Warp {
             }
         }
         if let Some(race) = &mut st.race {
-            let first = race.warp(self.rank, self.id / 4 * 4);
-            race.signal_pass(Signal::Products(first), limit as u32, self.site(mask));
+            race.products_waited(limit as u32, self.site(mask));
         }
         self.products.groups.drain(..done);
         let split = numbers.len();

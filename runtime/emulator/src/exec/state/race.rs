@@ -1,7 +1,7 @@
 //! Race detection in shared memory: vector clocks of threads and of asynchronous operations.
 //!
 //! An *agent* is a thread, or a signal: an mbarrier, the bulk groups of a thread, the copies of a
-//! warp or the products of a warpgroup, whose value counts what is complete. A clock says for
+//! warp or the products of a warp, whose value counts what is complete. A clock says for
 //! each agent up to which epoch its accesses are ordered before its owner (`seen`), and which of
 //! those are ordered for the async proxy too (`fenced`). Threads of a warp share the epoch, and
 //! share their clock as long as they know the same.
@@ -86,7 +86,7 @@ pub(crate) enum Signal {
     BulkWrites(u32),
     /// cp.async of a thread, as far as mbarriers are told of it.
     Copies(u32),
-    /// Products of a warpgroup, by its first warp.
+    /// Products of a warpgroup, by its first warp: four agents, one for each warp.
     Products(u32),
     /// `griddepcontrol.wait`: what it makes visible it does for the grid.
     Grid,
@@ -205,7 +205,10 @@ impl Race {
             return *agent;
         }
         let agent = self.next_signal;
-        self.next_signal += 1;
+        self.next_signal += match signal {
+            Signal::Products(_) => 4,
+            _ => 1,
+        };
         self.signals.insert(signal, agent);
         if let Signal::Copies(thread) = signal {
             self.copy_owners.insert(agent, thread);

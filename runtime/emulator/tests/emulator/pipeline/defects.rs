@@ -63,6 +63,7 @@ fn slots_that_are_used_too_early() {
     finds(&[OVERWRITE], &[("released", this)]);
     let one = "mbarrier.init.shared::cta.b64 [%r11+8], 1;";
     finds(&[OVERWRITE], &[("init_empty_1", one)]);
+    finds(&[OVERWRITE], &[("all_waited", "")]);
 }
 
 #[test]

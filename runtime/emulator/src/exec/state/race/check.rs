@@ -70,6 +70,31 @@ pub(super) struct Actor<'c> {
     pub(super) global: bool,
     /// The scope of an access that is not weak.
     pub(super) strong: Option<Scope>,
+    /// The warps that access together, where each of them needs the order by itself; else empty.
+    pub(super) parts: &'c [Part],
+}
+
+/// A warp that takes part in a product, and what it knew when it issued it.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    pub(super) site: Site,
+    pub(super) clock: Clock,
+}
+
+impl Part {
+    /// Which of the four warps it is.
+    pub(super) fn warp(&self) -> u32 {
+        self.site.warp % 4
+    }
+}
+
+impl Actor<'_> {
+    /// What a reader is remembered by: the warps of a product, each with a signal of its own behind
+    /// the agent, or the one signal of anything else.
+    fn signals(&self) -> u32 {
+        let warps = self.parts.iter().map(|part| 1 << part.warp());
+        warps.fold(0, |all, warp| all | warp).max(1)
+    }
 }
 
 impl Race {
@@ -129,6 +154,27 @@ impl Race {
         Some(FindingId::MissingProxyFence)
     }
 
+    /// The same of each warp of an actor, with the site of the first for which something is wrong.
+    fn parts_behind_writer(
+        &self,
+        actor: &Actor<'_>,
+        w: &Writer,
+        (writes, site): (bool, Site),
+    ) -> Option<(FindingId, Site)> {
+        if actor.parts.is_empty() {
+            return self.behind_writer(actor, w, writes).map(|id| (id, site));
+        }
+        actor.parts.iter().find_map(|part| {
+            let alone = Actor {
+                clock: &part.clock,
+                parts: &[],
+                ..*actor
+            };
+            let wrong = self.behind_writer(&alone, w, writes);
+            wrong.map(|id| (id, part.site))
+        })
+    }
+
     /// What is wrong with a writing actor behind a reader.
     pub(super) fn behind_reader(&self, actor: &Actor<'_>, r: &Reader) -> Option<FindingId> {
         if r.lanes == 0 {
@@ -138,8 +184,9 @@ impl Race {
             return self.between((r.agent, theirs), (actor.agent, mine));
         }
         if self.is_signal(r.agent) {
-            let seen = actor.clock.seen(r.agent) >= r.epoch || r.agent == actor.agent;
-            return match (seen, actor.asynchronous) {
+            let mut signals = lanes_of(r.lanes).map(|part| r.agent + part as u32);
+            let seen = signals.all(|signal| actor.clock.seen(signal) >= r.epoch);
+            return match (seen || r.agent == actor.agent, actor.asynchronous) {
                 (true, _) => None,
                 (false, true) => Some(FindingId::RaceTmaOverwrite),
                 (false, false) => Some(FindingId::BulkSourceOverwritten),
@@ -212,7 +259,7 @@ impl Race {
         site: Site,
     ) {
         if cell.writer.bytes & bytes != 0
-            && let Some(id) = self.behind_writer(actor, &cell.writer, writes)
+            && let Some((id, site)) = self.parts_behind_writer(actor, &cell.writer, (writes, site))
         {
             let plain = id == FindingId::RaceShared && writes && !reads && !actor.asynchronous;
             let other = cell.writer.side();
@@ -226,7 +273,7 @@ impl Race {
         let mut reader = Reader {
             agent: actor.agent,
             epoch: actor.epoch,
-            lanes: 1,
+            lanes: actor.signals(),
             pc: site.pc,
             bytes,
             strong: actor.strong,
@@ -290,6 +337,7 @@ impl Race {
             asynchronous: false,
             global: false,
             strong: kind.scope(),
+            parts: &[],
         };
         let site = Site {
             lanes: 1 << lane,

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::check::Actor;
+use super::check::{Actor, Part};
 use super::clock::Clock;
 use super::shadow::{Cell, Writer};
 use super::{Race, Signal};
@@ -11,8 +11,32 @@ use crate::exec::state::site::{Place, lanes_of};
 use crate::finding::FindingId;
 
 /// What the warps of a warpgroup know when they issue a product.
+///
+/// `.sync` of `wgmma` waits for the threads of one warp (ISA 9.7.15.5.2), so nothing orders what
+/// one warp did before the parts of a product that the other three issued. The strict mode judges
+/// each warp by what it knows itself: all four read B, and each one reads the 16 rows of A that its
+/// 16 rows of D come from. The layout of D gives the rows (ISA 9.7.15.5.1), and libraries rely on
+/// it: attention kernels have each warp store its own rows of A, and then `bar.warp.sync` alone.
+///
+/// In the default mode the four know what any of them knows, as if they met at the product:
+/// hardware gathers them, and the document does not say so.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ProductClock(Clock);
+pub(crate) struct ProductClock {
+    /// What any of them knows.
+    joined: Clock,
+    /// What each knows, the first to issue it first; empty in the default mode.
+    parts: Vec<Part>,
+}
+
+impl ProductClock {
+    /// The parts of one warp, or of all.
+    fn of(&self, warp: Option<u32>) -> &[Part] {
+        let Some(warp) = warp else { return &self.parts };
+        let at = self.parts.iter().position(|part| part.warp() == warp);
+        at.and_then(|at| self.parts.get(at..=at))
+            .unwrap_or_default()
+    }
+}
 
 impl Race {
     /// What is wrong with an actor behind a thread's cp.async: the thread must have waited, and
@@ -84,7 +108,19 @@ impl Race {
             asynchronous: true,
             global: false,
             strong: None,
+            parts: &[],
         };
+        self.async_accesses(&actor, spans, writes, site);
+    }
+
+    /// The same of an actor.
+    fn async_accesses(
+        &mut self,
+        actor: &Actor<'_>,
+        spans: &[(Place, u32)],
+        writes: bool,
+        site: Site,
+    ) {
         // Whole tiles were written by one copy: what holds for one word holds for the next one that
         // remembers the same.
         let mut last: Option<(Cell, u8, Cell)> = None;
@@ -101,7 +137,7 @@ impl Race {
                 let before = *cell;
                 let alone = race.crowded.is_empty();
                 let conflicts = race.conflicts.len();
-                race.access(&actor, cell, part, (!writes, writes), site);
+                race.access(actor, cell, part, (!writes, writes), site);
                 let quiet = race.conflicts.len() == conflicts && race.crowded.is_empty();
                 last = (quiet && alone).then_some((before, part.1, *cell));
             });
@@ -153,6 +189,7 @@ impl Race {
             asynchronous: false,
             global: false,
             strong: None,
+            parts: &[],
         };
         self.sees_shared(span, site);
         self.words(span, |race, cell, part| {
@@ -160,17 +197,46 @@ impl Race {
         });
     }
 
-    /// The operands of a product, read by the warpgroup with that first warp.
+    /// The agent of the products of a site's warpgroup; in strict mode the first of four, which
+    /// count what each warp has waited for.
+    fn products(&mut self, site: Site) -> u32 {
+        let first = self.warp(site.rank, site.warp / 4 * 4);
+        self.signal(Signal::Products(first))
+    }
+
+    /// What one warp of a warpgroup reads of the operands of a product, or what all four read.
     pub(crate) fn product_reads(
         &mut self,
-        spans: &[(Place, u32)],
+        (spans, warp): (&[(Place, u32)], Option<u32>),
         number: u64,
         clock: &ProductClock,
         site: Site,
     ) {
-        let first = self.warp(site.rank, site.warp / 4 * 4);
-        let agent = self.signal(Signal::Products(first));
-        self.async_access((agent, number as u32 + 1, &clock.0), spans, false, site);
+        let parts = clock.of(warp);
+        // Whoever is ordered behind the read is behind what any of its warps knew.
+        let known = match parts {
+            [part] => &part.clock,
+            _ => &clock.joined,
+        };
+        let actor = Actor {
+            agent: self.products(site),
+            epoch: number as u32 + 1,
+            clock: known,
+            asynchronous: true,
+            global: false,
+            strong: None,
+            parts,
+        };
+        self.async_accesses(&actor, spans, false, site);
+    }
+
+    /// A warp waited for its products up to a number. In strict mode its own parts have read their
+    /// operands then; in the default mode those of the other warps have, too, which libraries rely
+    /// on: one thread of a warpgroup tells the producer that a slot is free.
+    pub(crate) fn products_waited(&mut self, number: u32, site: Site) {
+        let part = if self.strict { site.warp % 4 } else { 0 };
+        let agent = self.products(site) + part;
+        self.update(site, |clock| clock.see(agent, number));
     }
 
     /// What the lanes of a site know when they issue something.
@@ -179,7 +245,11 @@ impl Race {
     }
 
     /// The clock of a product, to which every warp that issues it adds what it knows.
-    pub(crate) fn issue_product(&self, clock: &mut ProductClock, site: Site) {
-        clock.0.join(&self.published(site));
+    pub(crate) fn issue_product(&self, product: &mut ProductClock, site: Site) {
+        let clock = self.published(site);
+        product.joined.join(&clock);
+        if self.strict {
+            product.parts.push(Part { site, clock });
+        }
     }
 }

@@ -122,6 +122,7 @@ impl Race {
                         asynchronous: false,
                         global: true,
                         strong: touch.way.reach(),
+                        parts: &[],
                     };
                     self.global_word(&mut words, (touch, &who), &actor, (at, slot));
                 }
@@ -147,6 +148,7 @@ impl Race {
             asynchronous: true,
             global: true,
             strong: touch.way.reach(),
+            parts: &[],
         };
         let who = Who {
             cluster: self.number,

@@ -6,7 +6,8 @@ use crate::inst::Scope;
 /// Readers of one word that are remembered.
 const READERS: usize = 4;
 
-/// Lanes of a warp, or a signal, that read a word. `agent` is that of lane 0.
+/// Lanes of a warp, or a signal, that read a word. `agent` is that of lane 0. A product of four
+/// warps has a signal for each, and `lanes` says which of them read.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Reader {
     pub(super) agent: u32,

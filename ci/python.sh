@@ -92,6 +92,21 @@ PATH=$environment/bin:$PATH maturin build --quiet --locked \
     ${ZIG:+--zig --compatibility "$ZIG"}
 echo "built $(basename "$wheels"/tilewright-*.whl)"
 
+# Of all that is linked into a wheel: the notices, beside the module and where the wheel's metadata
+# name them, and the lists. Maturin has made the list of the module, and knows no other thing.
+add_notices() { # add_notices UNPACKED
+    local notices=$1/tilewright/licenses info file
+    info=$1/$(basename "$1").dist-info
+    ci/made_of.sh notices "$notices" command module library
+    ci/made_of.sh sbom "$info/sboms" command library
+    mkdir "$info/licenses/third-party"
+    for file in "$notices"/*; do
+        cp "$file" "$info/licenses/third-party/"
+        sed -i "0,/^License-File: /s//License-File: third-party\/$(basename "$file")\n&/" \
+            "$info/METADATA"
+    done
+}
+
 # What a release's wheel has beside the module: the command, with all that it is made of linked in,
 # and the C library with its headers and the files for pkg-config and CMake.
 complete() { # complete WHEEL
@@ -112,10 +127,7 @@ complete() { # complete WHEEL
     rm "$root"/tilewright/lib/libtilewright.{a,so}
     library=$(basename "$root"/tilewright/lib/libtilewright.so.*)
     printf 'INPUT(%s)\n' "$library" >"$root/tilewright/lib/libtilewright.so"
-    mkdir "$root/tilewright/licenses"
-    for package in llvm-22-dev libffi-dev zlib1g-dev libzstd-dev; do
-        cp "/usr/share/doc/$package/copyright" "$root/tilewright/licenses/$package"
-    done
+    add_notices "$root"
     rm "$1"
     "$environment/bin/wheel" pack --dest "$parts/packed" "$root"
     # It judges which manylinux all of it is, and refuses what needs libraries of others.
@@ -133,7 +145,7 @@ if [ "$profile" = release ]; then
     "${PYTHON:-python3}" -m venv "$fresh"
     "$fresh/bin/pip" install --quiet --disable-pip-version-check "$wheels"/tilewright-*.whl
     "$fresh/bin/python" - "$bundle" <<'EOF'
-import ctypes, sys, tilewright
+import ctypes, importlib.metadata, sys, tilewright
 
 class Row:
     """64 floats, by the array interface alone."""
@@ -145,6 +157,11 @@ class Row:
 s, d = Row(range(64)), Row([0] * 64)
 tilewright.open(sys.argv[1], device="emulator").pick("copy", s=s, d=d)(s=s, d=d)
 assert list(d.values) == list(range(64))
+wheel = importlib.metadata.distribution("tilewright")
+for thing in "command", "module", "library":
+    notices = f"third-party/THIRD-PARTY-{thing}.txt"
+    assert notices in wheel.metadata.get_all("License-File"), f"METADATA names no {notices}"
+    assert wheel.read_text(f"licenses/{notices}"), f"the wheel has no {notices}"
 print("tilewright", tilewright.__version__, "works in a fresh environment")
 EOF
 fi

@@ -53,6 +53,7 @@ step "the command"
 ci/command.sh
 mkdir "$stage/$name-$target"
 cp target/release/tilewright README.md CHANGELOG.md LICENSE-* "$stage/$name-$target/"
+ci/made_of.sh notices "$stage/$name-$target/licenses" command
 packed "$name-$target.tar.gz" "$stage/$name-$target"
 
 step "the command without LLVM"
@@ -62,6 +63,7 @@ cargo build --release --locked --package tilewright --no-default-features \
     --target-dir target/without-llvm
 mkdir "$stage/$name-runtime-$target"
 cp target/without-llvm/release/tilewright README.md LICENSE-* "$stage/$name-runtime-$target/"
+ci/made_of.sh notices "$stage/$name-runtime-$target/licenses" command-without-llvm
 packed "$name-runtime-$target.tar.gz" "$stage/$name-runtime-$target"
 
 step "the C library"
@@ -70,6 +72,7 @@ runtime/capi/install.sh "$stage/lib$name-$target"
 # The archive is for who builds here.
 rm "$stage/lib$name-$target/lib/libtilewright.a"
 cp LICENSE-* "$stage/lib$name-$target/"
+ci/made_of.sh notices "$stage/lib$name-$target/licenses" library
 packed "lib$name-$target.tar.gz" "$stage/lib$name-$target"
 
 step "the wheel"
@@ -90,12 +93,8 @@ if [ "$(id -u)" = 0 ]; then
 fi
 
 step "what is in the command"
-cargo cyclonedx --version >/dev/null 2>&1 || cargo install --locked --quiet cargo-cyclonedx
-cargo cyclonedx --quiet --format json --manifest-path codegen/cli/Cargo.toml \
-    --override-filename "$name.cdx"
-mv "codegen/cli/$name.cdx.json" "$into/"
-# It writes one for each crate of the workspace.
-git ls-files --others --exclude-standard | grep -x ".*/$name.cdx.json" | xargs --no-run-if-empty rm
+ci/made_of.sh sbom "$into" command
+mv "$into/tilewright.cyclonedx.json" "$into/$name.cdx.json"
 
 step "the generator in a build script"
 cargo run --quiet --locked --manifest-path runtime/examples/rust/Cargo.toml

@@ -14,15 +14,15 @@ use tilewright_ci::source_tree;
 /// The parts of `deny.toml` that are about licences and sources. A key that is not known here could
 /// change what is allowed.
 #[derive(Deserialize)]
-struct Deny {
-    licenses: Licences,
+pub(super) struct Deny {
+    pub(super) licenses: Licences,
     sources: Sources,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Licences {
-    allow: Vec<String>,
+pub(super) struct Licences {
+    pub(super) allow: Vec<String>,
     #[serde(default)]
     exceptions: Vec<Exception>,
 }
@@ -46,13 +46,13 @@ struct Sources {
 
 /// A package as `cargo metadata` tells it.
 #[derive(Debug, Clone, Deserialize)]
-struct Package {
-    name: String,
-    version: String,
-    license: Option<String>,
+pub(super) struct Package {
+    pub(super) name: String,
+    pub(super) version: String,
+    pub(super) license: Option<String>,
     /// Where it is from; none of a folder.
     source: Option<String>,
-    manifest_path: PathBuf,
+    pub(super) manifest_path: PathBuf,
 }
 
 #[derive(Deserialize)]
@@ -74,7 +74,7 @@ struct Locked {
 }
 
 impl Deny {
-    fn read() -> Deny {
+    pub(super) fn read() -> Deny {
         let text = fs::read_to_string(source_tree::root().join("deny.toml")).unwrap();
         let deny: Deny = toml::from_str(&text).unwrap_or_else(|error| {
             panic!("deny.toml: {error}: teach ci/tests/dependencies/licences.rs what it says")
@@ -180,7 +180,7 @@ fn locked_folders() -> Vec<PathBuf> {
 
 /// Packages of a folder for this machine's platform, whatever the features; they are all there
 /// where the folder was built.
-fn packages(folder: &Path) -> Vec<Package> {
+pub(super) fn packages(folder: &Path) -> Vec<Package> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let told = Command::new(rustc).arg("-vV").output().unwrap().stdout;

@@ -1,9 +1,11 @@
 //! Boundaries between the crates, stated as absences and read from `cargo tree`; licences and
-//! sources of what is depended on; what is published, and by which forms and workflows.
+//! sources of what is depended on, the notices of what is linked; what is published, and by which
+//! forms and workflows.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod forge;
 mod licences;
+mod notices;
 mod published;
 
 use std::collections::BTreeSet;

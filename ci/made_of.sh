@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Tells what is linked into the things that are shipped: the notices that the licences of others want,
-# and a list for scanners (SBOM, CycloneDX).
+# Tells what is linked into the things that are shipped: the notices that the licences of others
+# want, and a list for scanners (SBOM, CycloneDX).
 #
 #   ci/made_of.sh notices FOLDER THING...   into FOLDER: for each thing its crates with the texts of
 #                                           their licences; Rust's library; what C and C++ is in it
 #   ci/made_of.sh sbom FOLDER THING...      into FOLDER, a file for each thing
 #   ci/made_of.sh check FILE THING          fails where these notices of a thing leave something out
 #
-# A THING is command, command-without-llvm, module (of Python) or library (of C). Notices are made by
-# cargo-about, by about.toml, lists by cargo-cyclonedx. Both are built into target/tools, once, which
-# takes minutes.
+# A THING is command, command-without-llvm, module (of Python) or library (of C). Notices are made
+# by cargo-about, by about.toml, lists by cargo-cyclonedx. Both are built into target/tools, once,
+# which takes minutes.
 set -euo pipefail
 fail() {
     printf 'error: %s\n' "$*" >&2

@@ -11,7 +11,7 @@ fn shipped(name: &str) -> String {
 
 #[test]
 fn a_warp_specialized_kernel_is_drawn_in_a_hundred_columns() {
-    let run = tilewright(["explain", &shipped("gemm/sm90_bf16_tn")]).expect(0);
+    let run = tilewright(["explain", &shipped("bmm/sm90_bf16_tn_wide")]).expect(0);
     for word in [
         "Timeline",
         "consumer 1",
@@ -31,7 +31,7 @@ fn a_warp_specialized_kernel_is_drawn_in_a_hundred_columns() {
 
 #[test]
 fn a_drawing_that_is_cut_says_so() {
-    let spec = shipped("gemm/sm90_bf16_tn");
+    let spec = shipped("bmm/sm90_bf16_tn_wide");
     let whole = tilewright(["explain", &spec, "--k-tiles", "4"]).expect(0);
     assert!(!whole.stdout.contains("is cut"), "{}", whole.stdout);
     let cut = tilewright(["explain", &spec, "--tiles", "9", "--k-tiles", "30"]).expect(0);
@@ -46,7 +46,7 @@ fn a_drawing_that_is_cut_says_so() {
 
 #[test]
 fn a_run_without_end_is_refused() {
-    let spec = shipped("gemm/sm90_bf16_tn");
+    let spec = shipped("bmm/sm90_bf16_tn_wide");
     let run = tilewright(["explain", &spec, "--tiles", "60000", "--k-tiles", "60000"]).expect(2);
     assert!(run.stderr.contains("ask for fewer"), "{}", run.stderr);
 }
@@ -110,7 +110,7 @@ fn the_picture_of_the_first_page_is_of_its_spec() {
 
 #[test]
 fn a_drawing_holds_the_run_and_the_map() {
-    let spec = shipped("gemm/sm90_bf16_tn");
+    let spec = shipped("bmm/sm90_bf16_tn_wide");
     let drawing = drawn(&["explain", &spec]);
     assert!(drawing.starts_with("<svg") && drawing.trim_end().ends_with("</svg>"));
     for word in [

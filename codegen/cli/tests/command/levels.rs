@@ -55,7 +55,7 @@ fn every_skeleton_has_levels() {
             ],
         ),
         (
-            "gemm/sm90_bf16_tn",
+            "bmm/sm90_bf16_tn_wide",
             &[
                 "by boxes",
                 "none: no thread has elements of a box",

@@ -32,7 +32,7 @@ const ORIGINS: [(&str, &str, &[Comes]); 3] = [
             (
                 "griddepcontrol.wait",
                 "follow the kernel before",
-                "scheduler",
+                "cta_tile",
             ),
         ],
     ),

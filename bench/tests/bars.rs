@@ -105,8 +105,8 @@ fn head() -> String {
          that were renamed since (`renamed.txt`) under their new names. Rows \
          of strides with gaps do not (`2026-11-25-strides.jsonl`):\nof a product they are \
          several times as fast as cuBLASLt where its best kernels refuse them, and slower where \
-         it takes them. At 4096x4096x4096 with rows of `a` 4104 apart\nthe fastest of ours was 0.987 (128x256, \
-         two consumers), other tiles 0.546 to 0.828.\nNor do those of \
+         it takes them. At 4096x4096x4096 with rows of `a` 4104 apart\nthe fastest of ours was \
+         0.987 (128x256, two consumers), other tiles 0.546 to 0.828.\nNor do those of \
          these files (`bench/tests/bars.rs` draws the picture and writes this page):\n\n{}\n\n",
         kinds.join("\n")
     )

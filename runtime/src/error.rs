@@ -11,6 +11,7 @@ mod refusal;
 mod reason;
 mod skip;
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
@@ -110,7 +111,7 @@ pub enum Error {
     #[error(
         "{device} can run no kernel of {}, whatever the problem: {}: open a bundle that was built \
          for this device as well, or run where these kernels do",
-        some_of(functions),
+        some_of(functions, MOST_FUNCTIONS),
         skips.join("; ")
     )]
     NotForDevice {
@@ -380,11 +381,12 @@ fn list(refusals: &[Refusal]) -> String {
 /// Functions that are told of at most where the device runs none of them.
 const MOST_FUNCTIONS: usize = 8;
 
-fn some_of(functions: &[String]) -> String {
-    let named = functions.get(..MOST_FUNCTIONS).unwrap_or(functions);
-    match functions.len() - named.len() {
-        0 => named.join(", "),
-        more => format!("{} and {more} more", named.join(", ")),
+/// Names of which one thing is said, so many of them at most, the first ones.
+pub(crate) fn some_of<S: Borrow<str>>(names: &[S], most: usize) -> String {
+    let named = names.get(..most).unwrap_or(names).join(", ");
+    match names.len().saturating_sub(most) {
+        0 => named,
+        more => format!("{named} and {more} more"),
     }
 }
 

@@ -8,8 +8,8 @@ use std::fmt;
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
-use crate::error::{Error, Refusal};
-use crate::select::pick::some_of;
+use crate::error::{Error, Refusal, some_of};
+use crate::select::pick::MOST_NAMED;
 use crate::select::table::{Row, Source};
 
 /// A choice with its reasons.
@@ -230,7 +230,7 @@ impl fmt::Display for Explanation {
                     for refusal in refusals.iter().map(ToString::to_string) {
                         // Once, with all kernels that it is of.
                         if !told.contains(&refusal) {
-                            let kernels = some_of(&self.refused_by(&refusal));
+                            let kernels = some_of(&self.refused_by(&refusal), MOST_NAMED);
                             writeln!(f, "refused: {kernels}: {refusal}")?;
                             told.insert(refusal);
                         }

@@ -20,7 +20,7 @@ use tilewright_bundle::{Assumption, Bundle, DType, Kernel, Sha256Hex};
 use tilewright_formula::problem;
 
 use crate::device::Arg;
-use crate::error::{Error, Refusal, Skip};
+use crate::error::{Error, Refusal, Skip, some_of};
 use crate::launch::fit::{self, alignment_bytes, fit};
 use crate::launch::info::DeviceInfo;
 use crate::launch::problem::Problem;
@@ -274,7 +274,7 @@ pub(crate) fn among<'a>(
 }
 
 /// Kernels of one reason that are named.
-const MOST_NAMED: usize = 3;
+pub(crate) const MOST_NAMED: usize = 3;
 
 /// Functions that are told of at most where none is the one that is wanted.
 const MOST_TOLD: usize = 8;
@@ -400,7 +400,7 @@ fn told(skips: &[Skip]) -> Vec<String> {
         }
     }
     let told = all.iter().take(MOST_REASONS);
-    let told = told.map(|(why, kernels)| format!("{}: {why}", some_of(kernels)));
+    let told = told.map(|(why, kernels)| format!("{}: {why}", some_of(kernels, MOST_NAMED)));
     let others: usize = (all
         .iter()
         .skip(MOST_REASONS)
@@ -414,15 +414,6 @@ fn told(skips: &[Skip]) -> Vec<String> {
 
 /// Reasons that are told of kernels of which none fits, at most.
 const MOST_REASONS: usize = 3;
-
-/// Kernels of which one thing is said, the first by name.
-pub(crate) fn some_of(kernels: &[&str]) -> String {
-    let named = kernels.get(..MOST_NAMED).unwrap_or(kernels).join(", ");
-    match kernels.len().saturating_sub(MOST_NAMED) {
-        0 => named,
-        more => format!("{named} and {more} more"),
-    }
-}
 
 /// By which rule a kernel that fits comes after the one that is taken.
 pub(crate) fn after(kernel: &Kernel, taken: Option<&Kernel>) -> &'static str {

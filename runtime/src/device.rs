@@ -399,17 +399,14 @@ pub(crate) fn beyond_limit(
 /// The fit with the driver's own number of clusters, if the launch depends on it.
 fn counted(loaded: &LoadedKernel, fit: &Fit, device: &cuda::CudaDevice) -> Result<Fit, Error> {
     let kernel = loaded.kernel();
-    let mut fit = fit.clone();
     let mut names = kernel.exprs().flat_map(|(_, expr)| expr.names());
     let depends = !fit.is_empty() && names.any(|name| name == Name::MAX_CLUSTERS);
     let (true, Some(code)) = (depends, loaded.cuda()) else {
-        return Ok(fit);
+        return Ok(fit.clone());
     };
-    for at in 0..kernel.launches.len() {
-        let smem_bytes = dynamic_smem_bytes(kernel, at, &fit, device.info())
-            .map_err(|refusals| refused(kernel, refusals))?;
-        let clusters = device.max_clusters(kernel, code, at, smem_bytes)?;
-        fit = fit.with_max_clusters(at, clusters);
-    }
-    Ok(fit)
+    let at = kernel.counted_launch();
+    let smem_bytes = dynamic_smem_bytes(kernel, at, fit, device.info())
+        .map_err(|refusals| refused(kernel, refusals))?;
+    let clusters = device.max_clusters(kernel, code, at, smem_bytes)?;
+    Ok(fit.clone().with_max_clusters(clusters))
 }

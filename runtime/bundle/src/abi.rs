@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use tilewright_formula::DType;
 use tilewright_formula::number::{Kind, stored};
 
-use crate::expr::Expr;
+use crate::expr::{Expr, Name};
 use crate::tensor_map::{TENSOR_MAP_BYTES, TensorMapAbi};
 
 /// Largest parameter block of a kernel, in bytes (PTX ISA, kernel function parameters, before 8.1).
@@ -25,7 +25,8 @@ pub struct LaunchAbi {
     /// Parameters in the order of the entry.
     pub params: Vec<Param>,
     /// CTAs along x, y, z. Along x `min(tiles, max_clusters)` clusters where CTAs make one work
-    /// tile after another: a launch of more tiles than the kernel counts in 32 bits is refused.
+    /// tile after another, which one launch of a kernel may do: one of more tiles than the kernel
+    /// counts in 32 bits is refused.
     pub grid: [Expr; 3],
     /// Threads along x, y, z.
     pub block: [u32; 3],
@@ -110,6 +111,12 @@ impl LaunchAbi {
     pub fn has_tensor_maps(&self) -> bool {
         let is_map = |param: &Param| matches!(param.value, ParamValue::TensorMap(_));
         self.params.iter().any(is_map)
+    }
+
+    /// Whether the grid depends on how many clusters fit at once.
+    pub fn counts_clusters(&self) -> bool {
+        let mut names = self.grid.iter().flat_map(Expr::names);
+        names.any(|name| name == Name::MAX_CLUSTERS)
     }
 
     /// Threads of a CTA.

@@ -219,6 +219,14 @@ fn launches(kernel: &Kernel, problems: &mut Problems) {
     problems.check((1..=MAX_LAUNCHES).contains(&n), id, || {
         format!("{n} launches; 1 to {MAX_LAUNCHES} are allowed")
     });
+    let counting = kernel.launches.iter().filter(|one| one.counts_clusters());
+    let counting = counting.count();
+    problems.check(counting <= 1, id, || {
+        format!(
+            "the grids of {counting} launches name `max_clusters`, which counts the clusters of \
+             one: leave it to one of them"
+        )
+    });
     for launch in kernel.launches.iter().take(MAX_LAUNCHES) {
         self::launch(kernel, launch, problems);
     }

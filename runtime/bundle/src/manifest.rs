@@ -337,6 +337,14 @@ impl Kernel {
         launches.chain([workspace]).chain(splits)
     }
 
+    /// The launch whose clusters `max_clusters` counts in every expression of the entry, so that
+    /// all launches agree where things lie in the scratch memory: the one whose grid names it, of
+    /// which there is one at most; the first where none does.
+    pub fn counted_launch(&self) -> usize {
+        let counted = |launch: &LaunchAbi| launch.counts_clusters();
+        self.launches.iter().position(counted).unwrap_or(0)
+    }
+
     /// What stands before the keys of a launch in messages: nothing where it is the only one.
     pub fn launch_place(&self, at: usize) -> String {
         match self.launches.len() {

@@ -142,6 +142,14 @@ fn what_is_wrong_is_refused_by_name() {
         "launches.1.grid.x: unknown name `q`",
     );
     refused(
+        &|kernel| {
+            for launch in &mut kernel.launches {
+                launch.grid[0] = expr("min(m, max_clusters)");
+            }
+        },
+        "launches name `max_clusters`, which counts the clusters of one",
+    );
+    refused(
         &|kernel| kernel.launches[1].params[2].offset = 20,
         "parameter \"alpha\" is at offset 20; expected 16",
     );

@@ -9,7 +9,9 @@ use tilewright_bundle::{
     ParamValue, Scalar,
 };
 
-use crate::launch::fit::{alignment_bytes, beyond_limit, is_promise, range_of, runs_on};
+use crate::launch::fit::{
+    alignment_bytes, beyond_limit, estimated_clusters, is_promise, range_of, runs_on,
+};
 use crate::launch::info::DeviceInfo;
 use crate::launch::layout::{Extents, least_stride};
 use crate::launch::problem::{MAX_EXTENT, Problem, constants, has_no_output, is_extent};
@@ -55,6 +57,7 @@ pub(crate) struct Acceptance {
     /// Extents that are the same in every launch.
     constants: Env,
     sms: i64,
+    max_clusters: i64,
 }
 
 /// What one launch needs of a problem.
@@ -64,7 +67,6 @@ struct Needs {
     ranges: Vec<(Expr, i64, i64)>,
     /// Strides of tensor maps, with the size of an element.
     strides: Vec<(Expr, i64)>,
-    max_clusters: i64,
 }
 
 impl Needs {
@@ -98,11 +100,7 @@ impl Needs {
             }
         }
         ranges.retain(|range| !always_holds(range, &kernel.names));
-        Needs {
-            ranges,
-            strides,
-            max_clusters: (i64::from(device.sms) / abi.cluster_ctas().max(1)).max(1),
-        }
+        Needs { ranges, strides }
     }
 
     fn hold(&self, kernel: &Kernel, abi: &LaunchAbi, env: &Env) -> Option<()> {
@@ -150,6 +148,7 @@ impl Acceptance {
             launches,
             constants: constants(kernel),
             sms: i64::from(device.sms),
+            max_clusters: estimated_clusters(kernel, device),
         }
     }
 
@@ -191,11 +190,7 @@ impl Acceptance {
         let known = given.all(|(text, value)| value == 1 || is_extent(kernel, text));
         known.then_some(())?;
         env.set(Name::SMS, self.sms);
-        let first = self.launches.first();
-        env.set(
-            Name::MAX_CLUSTERS,
-            first.map_or(1, |first| first.max_clusters),
-        );
+        env.set(Name::MAX_CLUSTERS, self.max_clusters);
         takes_scalars(kernel, problem).then_some(())?;
         let mut confirmed = problem.confirmed();
         confirmed.all(|one| is_promise(kernel, one)).then_some(())?;
@@ -222,7 +217,6 @@ impl Acceptance {
             beyond.is_none().then_some(())?;
         }
         for (needs, abi) in self.launches.iter().zip(&kernel.launches) {
-            env.set(Name::MAX_CLUSTERS, needs.max_clusters);
             needs.hold(kernel, abi, &env)?;
         }
         Some(())

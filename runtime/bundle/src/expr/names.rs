@@ -14,8 +14,8 @@ pub struct Name(u8);
 impl Name {
     /// `sms`: streaming multiprocessors of the device. Every kernel has it.
     pub const SMS: Name = Name(0);
-    /// `max_clusters`: clusters, or CTAs of a kernel without, that fit at once. Every kernel has
-    /// it.
+    /// `max_clusters`: clusters, or CTAs of a kernel without, that fit at once, of the one launch
+    /// that [`Kernel::counted_launch`](crate::Kernel::counted_launch) is. Every kernel has it.
     pub const MAX_CLUSTERS: Name = Name(1);
 
     const fn index(self) -> usize {

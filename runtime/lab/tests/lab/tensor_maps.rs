@@ -101,7 +101,7 @@ fn persistent_clusters_are_as_many_as_fit() {
             kernel.launches[0].grid[0].eval(&fit.env).unwrap(),
             2 * clusters
         );
-        let counted = fit.with_max_clusters(0, 3);
+        let counted = fit.with_max_clusters(3);
         assert_eq!(kernel.launches[0].grid[0].eval(&counted.env).unwrap(), 6);
         copies(&runtime, kernel, 70, 190, 192, 191);
     }

@@ -39,13 +39,11 @@ use way_out::{found, is_stronger, way_out};
 /// A kernel that takes a problem: names bound, operands with extents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fit {
-    /// Values of all names; `max_clusters` is that of the first launch.
+    /// Values of all names. Until [`Fit::with_max_clusters`] `max_clusters` is an estimate: one CTA
+    /// on every multiprocessor.
     pub env: Env,
     /// Extents of the operands, in the kernel's order.
     pub operands: Vec<Extents>,
-    /// `max_clusters` of each launch. Until [`Fit::with_max_clusters`] it is an estimate: one CTA
-    /// on every multiprocessor.
-    max_clusters: Vec<i64>,
     /// Bytes of the scalars, in the kernel's order.
     scalars: Vec<Vec<u8>>,
     /// As the problem has it.
@@ -61,25 +59,12 @@ impl Fit {
         self.is_empty
     }
 
-    /// The same with the number of clusters that the code of one launch has room for at once.
+    /// The same with the number of clusters that the code of the kernel's
+    /// [counted launch](Kernel::counted_launch) has room for at once.
     #[must_use]
-    pub fn with_max_clusters(mut self, launch: usize, clusters: u32) -> Fit {
-        let clusters = i64::from(clusters);
-        if let Some(known) = self.max_clusters.get_mut(launch) {
-            *known = clusters;
-        }
-        if launch == 0 {
-            self.env.set(Name::MAX_CLUSTERS, clusters);
-        }
+    pub fn with_max_clusters(mut self, clusters: u32) -> Fit {
+        self.env.set(Name::MAX_CLUSTERS, i64::from(clusters));
         self
-    }
-
-    /// Values of all names in the expressions of one launch.
-    fn env_of(&self, launch: usize) -> Env {
-        match self.max_clusters.get(launch) {
-            Some(clusters) => self.env.with(Name::MAX_CLUSTERS, *clusters),
-            None => self.env,
-        }
     }
 
     /// Bytes of the scratch memory, with what speaks against them.
@@ -95,6 +80,13 @@ impl Fit {
     }
 }
 
+/// Clusters of the counted launch with one CTA on every multiprocessor.
+pub(crate) fn estimated_clusters(kernel: &Kernel, device: &DeviceInfo) -> i64 {
+    let counted = kernel.launches.get(kernel.counted_launch());
+    let ctas = counted.map_or(1, LaunchAbi::cluster_ctas);
+    (i64::from(device.sms) / ctas.max(1)).max(1)
+}
+
 /// Matches `kernel` with `problem` on a device.
 ///
 /// # Errors
@@ -108,17 +100,11 @@ pub fn fit(kernel: &Kernel, problem: &Problem, device: &DeviceInfo) -> Result<Fi
         return Err(refusals);
     }
     env.set(Name::SMS, i64::from(device.sms));
-    let room = |launch: &LaunchAbi| (i64::from(device.sms) / launch.cluster_ctas().max(1)).max(1);
-    let max_clusters: Vec<i64> = kernel.launches.iter().map(room).collect();
-    env.set(
-        Name::MAX_CLUSTERS,
-        max_clusters.first().copied().unwrap_or(1),
-    );
+    env.set(Name::MAX_CLUSTERS, estimated_clusters(kernel, device));
     if has_no_output(kernel, &env) {
         return Ok(Fit {
             operands: empty_operands(kernel, problem, &env),
             env,
-            max_clusters,
             scalars,
             workspace_limit: None,
             is_empty: true,
@@ -132,22 +118,20 @@ pub fn fit(kernel: &Kernel, problem: &Problem, device: &DeviceInfo) -> Result<Fi
     let fit = Fit {
         env,
         operands,
-        max_clusters,
         scalars,
         workspace_limit: problem.workspace_limit(),
         is_empty: false,
     };
     fit.workspace(kernel, &mut refusals);
     for (at, abi) in kernel.launches.iter().enumerate() {
-        let env = fit.env_of(at);
-        sizes(kernel, at, abi, &env, device, &mut refusals);
+        sizes(kernel, at, abi, &fit.env, device, &mut refusals);
         integers(
             abi,
-            &env,
+            &fit.env,
             &mut vec![0; abi.param_bytes() as usize],
             &mut refusals,
         );
-        tensor_maps(abi, &env, |_| Some(0), &mut refusals);
+        tensor_maps(abi, &fit.env, |_| Some(0), &mut refusals);
     }
     if refusals.is_empty() {
         Ok(fit)
@@ -379,7 +363,7 @@ pub(crate) fn dynamic_smem_bytes(
     let mut refusals = Vec::new();
     let abi = kernel.launches.get(at);
     let bytes = abi.map_or(0, |abi| {
-        sizes(kernel, at, abi, &fit.env_of(at), device, &mut refusals).1
+        sizes(kernel, at, abi, &fit.env, device, &mut refusals).1
     });
     if refusals.is_empty() {
         Ok(bytes)
@@ -449,15 +433,15 @@ fn part(
     views: &[View<'_>],
     refusals: &mut Vec<Refusal>,
 ) -> LaunchPart {
-    let env = fit.env_of(at);
-    let (grid, dynamic_smem_bytes) = sizes(kernel, at, abi, &env, device, refusals);
+    let env = &fit.env;
+    let (grid, dynamic_smem_bytes) = sizes(kernel, at, abi, env, device, refusals);
     let mut params = vec![0; abi.param_bytes() as usize];
-    integers(abi, &env, &mut params, refusals);
+    integers(abi, env, &mut params, refusals);
     let address = |operand: &str| {
         let view = views.iter().find(|v| v.operand == operand)?;
         Some(view.address)
     };
-    let tensor_maps = tensor_maps(abi, &env, address, refusals);
+    let tensor_maps = tensor_maps(abi, env, address, refusals);
     memory::check_maps(&tensor_maps, views, refusals);
     let (mut workspace_at, mut in_workspace) = (None, Vec::new());
     for param in &abi.params {
@@ -467,7 +451,7 @@ fn part(
             ParamValue::Given(scalar) => put(&mut params, at, fit.scalar(kernel, scalar)),
             ParamValue::Workspace => workspace_at = Some(at),
             ParamValue::InWorkspace { at: behind } => {
-                let behind = offset(&param.name, behind, &env, refusals);
+                let behind = offset(&param.name, behind, env, refusals);
                 in_workspace.extend(behind.map(|bytes| (at, bytes)));
             }
             ParamValue::Pointer { operand } => {

@@ -38,6 +38,7 @@ const NOT_COUNTED: [(&str, &[&str]); 8] = [
             "2026-11-29-clusters-rows",
             "2026-11-29-stream-k-rows",
             "2026-11-29-catalogue-rows",
+            "2026-11-30-wide-rows",
         ],
     ),
     (

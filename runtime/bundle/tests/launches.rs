@@ -121,6 +121,21 @@ fn functions_tell_scalars_modes_and_places_apart() {
     assert_ne!(own, dtype);
 }
 
+/// All launches have one count of clusters, by which they find what lies in the scratch memory.
+#[test]
+fn one_launch_at_most_counts_clusters() {
+    let mut kernel = kernel();
+    kernel.workspace.bytes = expr("max_clusters * 4");
+    assert_eq!(kernel.counted_launch(), 0);
+    kernel.launches[1].grid[0] = expr("min(m, max_clusters)");
+    let one = open(&written(kernel.clone()).unwrap()).unwrap();
+    assert_eq!(one.kernels()[0].counted_launch(), 1);
+    kernel.launches[0].grid[0] = expr("min(p, max_clusters)");
+    let text = written(kernel).unwrap_err().to_string();
+    let told = "the grids of 2 launches name `max_clusters`, which counts the clusters of one";
+    assert!(text.contains(told), "{text}");
+}
+
 #[test]
 fn what_is_wrong_is_refused_by_name() {
     let refused = |edit: &dyn Fn(&mut Kernel), part: &str| {
@@ -140,14 +155,6 @@ fn what_is_wrong_is_refused_by_name() {
     refused(
         &|kernel| kernel.launches[1].grid[0] = expr("q"),
         "launches.1.grid.x: unknown name `q`",
-    );
-    refused(
-        &|kernel| {
-            for launch in &mut kernel.launches {
-                launch.grid[0] = expr("min(m, max_clusters)");
-            }
-        },
-        "launches name `max_clusters`, which counts the clusters of one",
     );
     refused(
         &|kernel| kernel.launches[1].params[2].offset = 20,

@@ -233,6 +233,11 @@ impl Module {
         &self.target
     }
 
+    /// Whether some instruction is a `wgmma`.
+    pub fn has_wgmma(&self) -> bool {
+        self.uses_wgmma
+    }
+
     /// Where its lines come from, by `.file` and `.loc`.
     pub fn sources(&self) -> &SourceLines {
         &self.sources

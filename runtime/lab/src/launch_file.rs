@@ -19,7 +19,7 @@ mod prepared;
 use std::path::{Path, PathBuf};
 
 use tilewright_emulator::{
-    Finding, History, MemoryError, Module, Options, ParseErrors, RunError, SourceLines,
+    Finding, History, MemoryError, Module, Options, ParseErrors, RunError, Sanitize, SourceLines,
 };
 
 use tilewright_runtime::Error;
@@ -93,6 +93,10 @@ pub enum LaunchFileError {
     #[error(transparent)]
     Run(#[from] RunError),
 }
+
+/// What a case of wgmma that passed by default was not asked.
+const MEETING: &str = "note: each wgmma counted as a meeting of its four warps, as hardware seems \
+                       to have it; --sanitize strict asks for the barriers between them";
 
 /// What came of a launch file.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -216,6 +220,10 @@ impl LaunchFile {
             self.note(options, ran, &mut outcome);
         }
         self.judge(&mut outcome);
+        let strict = |options: &Options| options.sanitize == Sanitize::Strict;
+        if outcome.passed && module.has_wgmma() && !schedules.iter().any(strict) {
+            outcome.notes.push(MEETING.to_owned());
+        }
         Ok(outcome)
     }
 

@@ -23,7 +23,7 @@ use tilewright_codegen::certify::{self, Certificate};
 use tilewright_codegen::explain::occupancy::{Occupancy, occupancy};
 use tilewright_codegen::explain::smem_map::{Region, regions};
 use tilewright_codegen::explain::sockets::{Sockets, sockets};
-use tilewright_codegen::plan::data::model::Plan;
+use tilewright_codegen::plan::data::model::{Plan, Realigned};
 use tilewright_codegen::plan::data::teams::Team;
 use tilewright_codegen::plan::data::values::Every;
 use tilewright_codegen::spec::{Point, SpecFile};
@@ -45,6 +45,10 @@ pub struct Explained {
     pub computes: Sockets,
     /// Its operands, with types and layouts.
     pub operands: Vec<String>,
+    /// What launches of their own copy first or last: nothing else here is about them, and
+    /// `operands` has the copies.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub copied: Vec<String>,
     /// Output extents of a CTA's tile, and what it sums over at a time.
     pub cta_tile: Vec<i64>,
     /// Threads of a CTA.
@@ -98,6 +102,16 @@ pub struct Lengths {
     pub limit: Duration,
 }
 
+/// Which operand is copied, and when.
+fn copied(made: &Realigned) -> String {
+    let operand = &made.operand;
+    let (when, way) = match operand.is_written() {
+        true => ("last", "out of"),
+        false => ("first", "into"),
+    };
+    format!("{operand} is copied {when}, {way} the workspace, by a launch of its own")
+}
+
 /// Longest run, in k tiles of a CTA.
 const MOST_K_TILES: u64 = 10_000;
 
@@ -129,6 +143,7 @@ pub fn explain(file: &SpecFile, point: &Point, lengths: Lengths) -> Result<Expla
         arch: plan.arch.name,
         computes: sockets(&plan),
         operands: plan.operands.iter().map(ToString::to_string).collect(),
+        copied: plan.copies.iter().map(copied).collect(),
         cta_tile: plan.cta_tile(),
         threads: plan.cta_threads(),
         grid: plan.work.grid().to_string(),

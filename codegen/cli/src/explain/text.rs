@@ -32,6 +32,13 @@ pub fn render(explained: &Explained) -> String {
     let tile: Vec<String> = explained.cta_tile.iter().map(i64::to_string).collect();
     // Writing to a string cannot fail, here and below.
     let _ = writeln!(text, "{}", wrapped(&explained.operands.join("; ")));
+    if !explained.copied.is_empty() {
+        let told = format!(
+            "{}: all that follows is about the product of the copies alone",
+            explained.copied.join("; ")
+        );
+        let _ = writeln!(text, "{}", wrapped(&told));
+    }
     let _ = writeln!(
         text,
         "{}: a CTA of {} threads makes a tile of {}; CTAs of a launch:\n  {}",

@@ -280,6 +280,10 @@ pub enum Error {
     /// The request itself makes no sense.
     #[error("{0}")]
     Request(String),
+    /// The program brings together what does not belong together: kernels, streams, contexts or
+    /// captures of several devices. No request is at fault.
+    #[error("{0}")]
+    Program(String),
 }
 
 /// As [`Display`](fmt::Display): `main` that returns it prints what a person reads.
@@ -342,7 +346,7 @@ impl Error {
 
 /// The error of a kernel that is launched where it is not loaded.
 pub(crate) fn other_device() -> Error {
-    Error::Request("the kernel was loaded on another device".to_owned())
+    Error::Program("the kernel was loaded on another device".to_owned())
 }
 
 /// The error of a kernel with these refusals.
@@ -413,6 +417,7 @@ mod tests {
             reason: "none is left".to_owned(),
         };
         assert!(unknown.is_request() && Error::Request("m is 0".to_owned()).is_request());
+        assert!(!super::other_device().is_request());
         assert!(!memory.is_request() && memory.is_memory() && !Error::NoDriver.is_request());
     }
 

@@ -11,9 +11,12 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tilewright_bundle::{Bundle, Sha256Hex};
+use tilewright_bundle::{Bundle, Sha256Hex, read_plain_file};
 
 use crate::error::Error;
+
+/// Longest lock.
+const MOST_BYTES: u64 = 64 << 20;
 
 /// The format that this version reads and writes.
 const FORMAT: u32 = 1;
@@ -144,7 +147,7 @@ impl Lock {
             lock: path.to_owned(),
             problems: vec![problem],
         };
-        let text = match std::fs::read_to_string(path) {
+        let bytes = match read_plain_file(path, MOST_BYTES) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 return Err(refused(format!(
                     "there is none yet: tilewright build SPEC… -o BUNDLE --lock {} writes it",
@@ -157,10 +160,10 @@ impl Lock {
                         .to_owned(),
                 ));
             }
-            text => text.map_err(Error::io(path))?,
+            bytes => bytes.map_err(Error::io(path))?,
         };
-        let lock: Lock = serde_json::from_str(&text).map_err(|error| {
-            let way_out = match known::is_one(&text) {
+        let lock: Lock = serde_json::from_slice(&bytes).map_err(|error| {
+            let way_out = match known::is_one(&String::from_utf8_lossy(&bytes)) {
                 true => "write it again with --lock",
                 false => "remove it, and write it anew with --lock",
             };
@@ -184,7 +187,7 @@ impl Lock {
         if !std::fs::metadata(path).is_ok_and(|about| about.is_file()) {
             return Ok(());
         }
-        let bytes = std::fs::read(path).map_err(Error::io(path))?;
+        let bytes = read_plain_file(path, MOST_BYTES).map_err(Error::io(path))?;
         match bytes.is_empty() || known::is_one(&String::from_utf8_lossy(&bytes)) {
             true => Ok(()),
             false => Err(Error::Foreign {

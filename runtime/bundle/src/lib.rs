@@ -123,6 +123,8 @@ mod resolve;
 
 mod limits;
 
+mod plain_file;
+
 #[cfg(feature = "zip")]
 mod archive;
 #[cfg(not(feature = "zip"))]
@@ -184,6 +186,7 @@ pub use manifest::{
 };
 pub use packed::PackedOrder;
 pub use place::{is_zip, may_write};
+pub use plain_file::read_plain_file;
 pub use shared_words::{SharedWord, shared_words};
 pub use signature::{
     Keyring, Policy, SIGNATURES_FILE, SIGNATURES_FORMAT, Signature, Signatures, signed_text,

@@ -188,7 +188,8 @@ impl From<Error> for Failure {
             | Error::ForeignBuffer
             | Error::Key(_)
             | Error::Records(_)
-            | Error::Request(_) => (TW_ERROR_ARGUMENT, listed("argument", &[error.to_string()])),
+            | Error::Request(_)
+            | Error::Program(_) => (TW_ERROR_ARGUMENT, listed("argument", &[error.to_string()])),
             // What this library knows nothing of is no fault of the arguments.
             _ => (TW_ERROR_DEVICE, Vec::new()),
         };

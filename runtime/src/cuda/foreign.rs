@@ -111,14 +111,14 @@ impl CudaDevice {
     /// process, or of a caller's own.
     ///
     /// # Errors
-    /// [`Error::Request`] when none is current, or one that is not a GPU's primary context; else as
+    /// [`Error::Program`] when none is current, or one that is not a GPU's primary context; else as
     /// [`CudaDevice::open`].
     pub fn current() -> Result<CudaDevice, Error> {
         let current = Current::kept()?;
         if current.context.is_null() {
             let text = "no context is current on this thread: make a primary context current, or \
                         open a device by its ordinal";
-            return Err(Error::Request(text.to_owned()));
+            return Err(Error::Program(text.to_owned()));
         }
         let mut ordinal = 0;
         // SAFETY: a context is current; the driver writes one integer that outlives the call.
@@ -129,7 +129,7 @@ impl CudaDevice {
         if device.context.cu_ctx() == current.context {
             return Ok(device);
         }
-        Err(Error::Request(format!(
+        Err(Error::Program(format!(
             "the context that is current on this thread is not the primary one of GPU {ordinal}: \
              streams and addresses mean something else there; make the primary context current"
         )))

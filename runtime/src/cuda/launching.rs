@@ -95,7 +95,7 @@ impl CudaDevice {
             return Ok(());
         }
         let text = "the kernel was loaded on another device, or before its context was lost";
-        Err(Error::Request(text.to_owned()))
+        Err(Error::Program(text.to_owned()))
     }
 
     /// The address of scratch memory that is kept for a stream; 0 for a launch that wants none.

@@ -108,7 +108,7 @@ impl CudaDevice {
     /// The function of a launch.
     pub(super) fn entry(&self, abi: &LaunchAbi, module: &Module) -> Result<sys::CUfunction, Error> {
         let name = CString::new(abi.entry.as_str())
-            .map_err(|e| Error::Request(format!("entry {:?}: {e}", abi.entry)))?;
+            .map_err(|e| Error::Program(format!("entry {:?}: {e}", abi.entry)))?;
         // SAFETY: the module is loaded; who asks keeps it longer than the function.
         unsafe { result::module::get_function(module.handle, name) }
             .map_err(self.failed("cuModuleGetFunction"))

@@ -50,7 +50,7 @@ impl CudaDevice {
         // SAFETY: the caller's promise is the callee's.
         if unsafe { self.capture_id(stream) }?.is_none() {
             let text = "the stream is not being captured: begin a capture of it first";
-            return Err(Error::Request(text.to_owned()));
+            return Err(Error::Program(text.to_owned()));
         }
         let mut nodes = Vec::new();
         let found = || {
@@ -78,7 +78,7 @@ impl CudaDevice {
         let Dependencies { nodes, count, .. } = last;
         if count != 1 || nodes.is_null() {
             let text = format!("a captured launch is followed by {count} nodes instead of itself");
-            return Err(Error::Request(text));
+            return Err(Error::Program(text));
         }
         // SAFETY: the driver's array has `count` nodes, and lives until the stream's next call.
         Ok(unsafe { *nodes })
@@ -107,7 +107,7 @@ impl CudaDevice {
                 "the launch was captured as {has} nodes and is {needs} now, as only one of the \
                  problems is empty: capture it again"
             );
-            return Err(Error::Request(text));
+            return Err(Error::Program(text));
         }
         let parts = launch.parts.iter().zip(&kernel.functions);
         for ((part, function), node) in parts.zip(&nodes.0) {

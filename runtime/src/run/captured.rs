@@ -30,7 +30,7 @@ impl CudaDevice {
     /// As of [`CudaDevice::enqueue_on`].
     ///
     /// # Errors
-    /// As [`CudaDevice::enqueue_on`], and [`Error::Request`] when the stream is not being captured.
+    /// As [`CudaDevice::enqueue_on`], and [`Error::Program`] when the stream is not being captured.
     pub unsafe fn enqueue_captured(
         &self,
         stream: *mut c_void,
@@ -59,7 +59,7 @@ impl CudaDevice {
     /// [`CudaDevice::enqueue_on`] holds.
     ///
     /// # Errors
-    /// [`Error::Request`] when the launch is one of another kernel; when the scratch memory is too
+    /// [`Error::Program`] when the launch is one of another kernel; when the scratch memory is too
     /// small; when the driver refuses the change. The graph is as it was then, but for a driver
     /// that refuses the second launch of a kernel of several.
     pub unsafe fn update(
@@ -71,7 +71,7 @@ impl CudaDevice {
     ) -> Result<(), Error> {
         if !Arc::ptr_eq(&captured.loaded, prepared.loaded()) {
             let (was, is) = (&captured.loaded.kernel().id, &prepared.kernel().id);
-            return Err(Error::Request(format!(
+            return Err(Error::Program(format!(
                 "the captured launch is one of {was}, the other one of {is}: they must share one \
                  loaded kernel; capture another graph"
             )));

@@ -136,7 +136,7 @@ impl Device {
                 // SAFETY: the caller's promise is the callee's.
                 unsafe { device.enqueue_on(stream, prepared, workspace) }
             }
-            Device::Emulator(_) if !stream.is_null() => Err(Error::Request(
+            Device::Emulator(_) if !stream.is_null() => Err(Error::Program(
                 "a stream of a GPU is of no use on the emulator, which runs a launch to its end: \
                  give a null one"
                     .to_owned(),

@@ -80,7 +80,7 @@ fn what_cannot_take_its_place_is_refused() {
     let told = unsafe { device.update(executable, captured, &foreign.prepared, None) };
     let told = told.unwrap_err();
     assert!(
-        matches!(&told, Error::Request(text) if text.contains("one loaded kernel")),
+        matches!(&told, Error::Program(text) if text.contains("one loaded kernel")),
         "{told}"
     );
 }

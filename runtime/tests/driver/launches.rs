@@ -204,7 +204,7 @@ fn what_is_of_one_gpu_is_not_used_on_another() {
     let copy = Copy::new(&runtimes[0], 0.0);
     let error = copy.enqueue(cuda(&runtimes[1])).unwrap_err();
     assert!(
-        matches!(&error, Error::Request(text) if text.contains("another device")),
+        matches!(&error, Error::Program(text) if text.contains("another device")),
         "{error}"
     );
     let error = cuda(&runtimes[1]).download(&copy.to).unwrap_err();

@@ -5,6 +5,7 @@
 
 use serde::Serialize;
 use serde_json::json;
+use tilewright_bundle::read_plain_file;
 
 use super::help;
 use crate::args::layout as args;
@@ -160,6 +161,9 @@ fn list(json: bool) -> Outcome {
     Ok(Verdict::Good)
 }
 
+/// Longest file of vectors.
+const MOST_VECTOR_BYTES: u64 = 256 << 20;
+
 /// A row that is not met.
 #[derive(Debug, Serialize)]
 struct Failed {
@@ -169,8 +173,14 @@ struct Failed {
 }
 
 fn check_vectors(args: &args::Vectors) -> Outcome {
-    let text = std::fs::read_to_string(&args.file)
-        .map_err(|error| Failure::io(args.file.display(), &error))?;
+    let failed = |error| Failure::io(args.file.display(), &error);
+    let bytes = read_plain_file(&args.file, MOST_VECTOR_BYTES).map_err(failed)?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        failed(std::io::Error::new(
+            std::io::ErrorKind::InvalidData,
+            error.utf8_error(),
+        ))
+    })?;
     let (mut passed, mut failed) = (0usize, Vec::new());
     for (index, row) in text.lines().enumerate() {
         if row.trim().is_empty() {

@@ -2,10 +2,8 @@
 //!
 //! In: elements without gaps. Out: a file of them as they lie in memory, and a line that says so.
 
-use std::fs;
-
 use serde::Serialize;
-use tilewright_bundle::{Kernel, PackedOrder};
+use tilewright_bundle::{Kernel, PackedOrder, read_plain_file};
 use tilewright_runtime::{Problem, pack};
 
 use crate::args;
@@ -13,6 +11,9 @@ use crate::cmd::bundle;
 use crate::outcome::{Failure, Outcome, Verdict};
 use crate::output::{self, Kind};
 use crate::terminal;
+
+/// Longest operand.
+const MOST_BYTES: u64 = 16 << 30;
 
 /// What `pack --json` prints.
 #[derive(Debug, Serialize)]
@@ -47,7 +48,8 @@ pub fn run(args: &args::Pack) -> Outcome {
         };
         return Err(Failure::CouldNotRun(message));
     }
-    let dense = fs::read(&args.input).map_err(|error| Failure::io(args.input.display(), &error))?;
+    let dense = read_plain_file(&args.input, MOST_BYTES)
+        .map_err(|error| Failure::io(args.input.display(), &error))?;
     let packed = pack(kernel, &args.operand, &problem, &dense).map_err(Failure::could_not_run)?;
     output::write(&args.output, Kind::Elements, &packed)?;
     let report = Report {

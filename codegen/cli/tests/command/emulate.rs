@@ -239,7 +239,7 @@ fn files_of_a_launch_are_below_it_and_as_long_as_said() {
         ),
         (
             Box::new(|manifest| manifest["ptx"] = "cases".into()),
-            "cases: no regular file",
+            "cases: is a folder",
         ),
         (Box::new(buffer("expect", "../../k.ptx")), below),
         (

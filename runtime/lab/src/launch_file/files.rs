@@ -4,9 +4,10 @@
 //! Nothing is read before it is known to be a file and how long it is: a FIFO waits for ever, a
 //! device never ends.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Component, Path, PathBuf};
+
+use tilewright_bundle::read_plain_file;
 
 use super::{LaunchFileError, io};
 
@@ -24,38 +25,22 @@ pub(super) fn below(folder: &Path, name: &str) -> Result<PathBuf, LaunchFileErro
     Ok(folder.join(name))
 }
 
-/// The length of a regular file.
+/// The length of a plain file.
 pub(super) fn length(path: &Path) -> Result<u64, LaunchFileError> {
     let about = std::fs::metadata(path).map_err(|source| io(path, source))?;
     if about.is_file() {
         return Ok(about.len());
     }
-    let problem = "no regular file, which is what can be read here";
+    let problem = "is no plain file";
     Err(io(
         path,
         io::Error::new(io::ErrorKind::InvalidInput, problem),
     ))
 }
 
-/// Reads a regular file of at most `most` bytes.
+/// Reads a plain file of at most `most` bytes.
 pub(super) fn read(path: &Path, most: u64) -> Result<Vec<u8>, LaunchFileError> {
-    let too_long = |bytes: u64| {
-        let problem = format!("{bytes} bytes; at most {most} are read");
-        io(path, io::Error::new(io::ErrorKind::InvalidInput, problem))
-    };
-    let bytes = length(path)?;
-    if bytes > most {
-        return Err(too_long(bytes));
-    }
-    let mut content = Vec::new();
-    let file = File::open(path).map_err(|source| io(path, source))?;
-    // What grew since stays out.
-    let read = file.take(most + 1).read_to_end(&mut content);
-    read.map_err(|source| io(path, source))?;
-    match content.len() as u64 {
-        bytes if bytes > most => Err(too_long(bytes)),
-        _ => Ok(content),
-    }
+    read_plain_file(path, most).map_err(|source| io(path, source))
 }
 
 #[cfg(test)]
@@ -86,12 +71,15 @@ mod tests {
         assert_eq!(read(&path, 9).unwrap(), [7; 9]);
         let error = read(&path, 8).unwrap_err().to_string();
         assert!(
-            error.ends_with("x.bin: 9 bytes; at most 8 are read"),
+            error.ends_with("x.bin: has 9 bytes; at most 8 are read"),
             "{error}"
         );
-        for path in [Path::new("/dev/zero"), folder.path()] {
+        for (path, told) in [
+            (Path::new("/dev/zero"), "is no plain file"),
+            (folder.path(), "is a folder"),
+        ] {
             let error = read(path, 8).unwrap_err().to_string();
-            assert!(error.contains("no regular file"), "{error}");
+            assert!(error.ends_with(told), "{error}");
         }
     }
 }

@@ -291,6 +291,33 @@ fn faults_that_stick_lose_the_device_as_on_a_gpu() {
     multiply(&faulty(true), &packed_gemm(2, 2, 2)).unwrap();
 }
 
+/// A kernel of another bundle may have the id of one that is here, and other code.
+#[test]
+fn kernels_of_another_bundle_are_told() {
+    let of =
+        |id: &str, ptx: &str| Runtime::new(bundle_of([(copy_kernel(id), ptx)]), Device::emulator());
+    let own = of("copy_f32@plain-1", COPY);
+    let same = of("copy_f32@plain-1", COPY);
+    let edited = of(
+        "copy_f32@plain-1",
+        &COPY.replace("ret;", "bar.sync 0; ret;"),
+    );
+    let other = of("copy_f32@other-1", COPY);
+    let told = |from: &Runtime| own.load(&from.kernels()[0]).err().map(|e| e.to_string());
+    for _ in 0..2 {
+        for foreign in [&edited, &other] {
+            let text = told(foreign).unwrap();
+            assert!(
+                text.contains("is a kernel of another bundle: take"),
+                "{text}"
+            );
+        }
+        assert_eq!(told(&same), None);
+    }
+    let error = own.load(&edited.kernels()[0]).unwrap_err();
+    assert!(!error.is_request());
+}
+
 /// As on a GPU: what was taken or loaded on one device is refused on another.
 #[test]
 fn emulators_take_nothing_of_one_another() {

@@ -396,14 +396,23 @@ impl Runtime {
     /// other. Code that is refused is not tried again before [`Runtime::unload`].
     ///
     /// # Errors
-    /// When the device is the wrong one, or the code is refused.
+    /// When the device is the wrong one, or the code is refused; [`Error::Program`] for a kernel of
+    /// another bundle.
     pub fn load(&self, kernel: &Kernel) -> Result<Arc<LoadedKernel>, Error> {
         let slot = self.slot(&kernel.id);
         let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_same = |own: &Kernel| own.content_hash == kernel.content_hash;
         match &*slot {
-            Some(Ok(found)) => return Ok(found.clone()),
+            Some(Ok(found)) if is_same(found.kernel()) => return Ok(found.clone()),
             Some(Err(refused)) => return Err(refused.error(kernel)),
-            None => {}
+            None if self.bundle.kernel(&kernel.id).is_some_and(is_same) => {}
+            _ => {
+                return Err(Error::Program(format!(
+                    "{} is a kernel of another bundle: take this runtime's own, by \
+                     `Runtime::find` or `pick`",
+                    kernel.id
+                )));
+            }
         }
         let (cache, counts) = (self.ptx_cache.as_ref(), self.tally.kernel(&kernel.id));
         let made = self

@@ -70,6 +70,8 @@ pub struct Evaluator<'a> {
     pub(super) operands: Vec<View<'a>>,
     /// The value of a statement, folded along the modes that its left side lacks.
     pub(super) values: Vec<Expr>,
+    /// Whether a statement is read in more than one place.
+    pub(super) shared: Vec<bool>,
 }
 
 impl<'a> Evaluator<'a> {
@@ -115,6 +117,7 @@ impl<'a> Evaluator<'a> {
             scalars,
             operands,
             values: folded_values(formula),
+            shared: shared(formula),
         })
     }
 }
@@ -192,6 +195,21 @@ fn view<'a>(
         extents,
         ty,
     })
+}
+
+/// Whether statements are read in more than one place.
+fn shared(formula: &Formula) -> Vec<bool> {
+    let mut places = vec![0_usize; formula.statements.len()];
+    for statement in &formula.statements {
+        statement.value.visit(&mut |expr| {
+            if let ExprKind::Read { source, .. } = &expr.kind
+                && let Some(writer) = formula.writer(*source)
+            {
+                places[writer] += 1;
+            }
+        });
+    }
+    places.into_iter().map(|count| count > 1).collect()
 }
 
 /// The values of statements; of those that fold what their left side lacks, the fold.

@@ -3,7 +3,7 @@
 //! A part that does not depend on the lanes is evaluated once. Intermediates come from what is
 //! stored of them, or are evaluated where they are read and remembered.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use super::apply::apply;
 use super::block::{Block, Integers, flushed};
@@ -12,6 +12,7 @@ use super::evaluator::Evaluator;
 use super::place::{Along, Coordinates, Lanes};
 use super::store::Store;
 use crate::DType;
+use crate::affine::ModeId;
 use crate::formula::{Expr, ExprKind, Index, Source, ValueType};
 use crate::number::stored;
 use crate::syntax::Combine;
@@ -27,6 +28,19 @@ pub(super) struct Walk<'w, 'a> {
     pub statement: usize,
     /// Single elements that were evaluated, by statement and coordinates.
     remembered: HashMap<(usize, Vec<i64>), Block>,
+    /// The last blocks of statements that are read in several places, by statement: without them
+    /// a chain of such statements is evaluated twice as often at each of its links.
+    blocks: HashMap<usize, VecDeque<(Place, Block)>>,
+}
+
+/// Blocks that are kept of each statement: those of a row, and of what is read beside it.
+const KEPT: usize = 4;
+
+/// Where a block lies: the mode and range of its lanes, and the coordinates of all other modes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Place {
+    lanes: (Option<ModeId>, i64, usize),
+    at: Coordinates,
 }
 
 impl<'w, 'a> Walk<'w, 'a> {
@@ -37,6 +51,7 @@ impl<'w, 'a> Walk<'w, 'a> {
             stores,
             statement: 0,
             remembered: HashMap::new(),
+            blocks: HashMap::new(),
         }
     }
 
@@ -186,10 +201,21 @@ impl<'w, 'a> Walk<'w, 'a> {
         let plain = same && statement.combine == Combine::Set;
         let value = &evaluator.values[writer];
         if plain && lanes.within(value.free) {
+            let place = evaluator.shared[writer].then(|| self.place(lanes));
+            let kept = place.as_ref().and_then(|place| self.kept(writer, place));
+            if let Some(block) = kept {
+                return block;
+            }
             let outer = std::mem::replace(&mut self.statement, writer);
             let block = self.value(writer, lanes);
             self.statement = outer;
-            return self.as_stored(writer, block);
+            let block = self.as_stored(writer, block);
+            if let Some(place) = place {
+                let kept = self.blocks.entry(writer).or_default();
+                kept.truncate(KEPT - 1);
+                kept.push_front((place, block.clone()));
+            }
+            return block;
         }
         let along = self.along(indices, lanes);
         let steady = along.iter().all(|one| matches!(one, Along::Line(_, 0)));
@@ -204,6 +230,25 @@ impl<'w, 'a> Walk<'w, 'a> {
             })
             .collect();
         joined(each, ValueType::of(statement.dtype))
+    }
+
+    /// Where lanes are.
+    fn place(&self, lanes: Lanes) -> Place {
+        let mut at = self.at.clone();
+        if let Some(mode) = lanes.mode {
+            at[mode] = 0;
+        }
+        Place {
+            lanes: (lanes.mode, lanes.start, lanes.len),
+            at,
+        }
+    }
+
+    /// The block of a statement at a place, if it is one of the last.
+    fn kept(&self, writer: usize, place: &Place) -> Option<Block> {
+        let mut kept = self.blocks.get(&writer)?.iter();
+        let (_, block) = kept.find(|(known, _)| known == place)?;
+        Some(block.clone())
     }
 
     /// One element of what a statement writes, as it is read back.

@@ -1,5 +1,7 @@
 //! Norms, softmax, scales of blocks, largest indices.
 
+use tilewright_formula::{DType, Operand, Signature};
+
 use super::super::*;
 
 #[test]
@@ -55,6 +57,38 @@ fn long_rows_are_what_their_elements_are() {
             "{row} {column}"
         );
     }
+}
+
+/// Each statement reads the one before it twice: by a tree of reads the last would take 2^48 steps.
+#[test]
+fn chains_of_folds_take_as_long_as_they_are() {
+    let (m, n, links) = (2_usize, 37_usize, 48);
+    let x = Array::eighths(&[m, n], 3);
+    let mut text = "y0[m,n] = x[m,n] * 2\n".to_owned();
+    for link in 1..links {
+        let before = link - 1;
+        text += &format!("y{link}[m,n] = y{before}[m,n] - (max[n] y{before}[m,n]) / 4\n");
+    }
+    text += &format!("d[m,n] = y{}[m,n]", links - 1);
+    let signature = Signature {
+        operands: vec![
+            Operand::new("x", DType::F32, &["m", "n"]),
+            Operand::new("d", DType::F32, &["m", "n"]),
+        ],
+        ..Signature::default()
+    };
+    let formula = check(&text, &signature).unwrap_or_else(|all| panic!("{}", report(&text, &all)));
+    let data = Data::default().size("m", m as i64).size("n", n as i64);
+    let out = evaluate(&formula, &data.with("x", &x));
+    let rows = |row: usize| {
+        let mut row: Vec<f64> = (0..n).map(|n| 2.0 * x.at(&[row, n])).collect();
+        for _ in 1..links {
+            let most = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            row.iter_mut().for_each(|y| *y -= most / 4.0);
+        }
+        row
+    };
+    expect(&out[0], 1e-3, |at| rows(at[0])[at[1]]);
 }
 
 #[test]

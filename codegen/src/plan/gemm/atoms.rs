@@ -105,3 +105,29 @@ fn registers(spec: &Spec, facts: &MmaFacts, each: i64, [along_m, along_n]: [i64;
     let fragments = rows.saturating_add(columns).saturating_mul(facts.mnk[2]);
     (sums / each).saturating_add(fragments / each)
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use crate::plan::plan;
+    use crate::spec;
+
+    /// Rows of two modes beside an axis apart, contiguous along the last of them all.
+    #[test]
+    fn more_axes_than_a_tile_has_are_refused_by_name() {
+        let text = "kernel: scaled\nname: t\narch: sm_90a\noperands:\n  a: { dtype: e4m3, layout: \
+                    '(m,g,i)' }\n  b: { dtype: e4m3, layout: '(h,j,g,i)' }\n  d: { dtype: bf16, \
+                    layout: '(m,h,j)' }\n  e: { dtype: f32, layout: '(m,h,j,g)' }\n  r: { dtype: \
+                    f32, layout: '(m,g)' }\ncompute: 'p[m,h,j,g]: f32 = sum[i] a[m,g,i] * \
+                    b[h,j,g,i]; acc[m,h,j]: f32 = sum[g] p[m,h,j,g] * (e[m,h,j,g] * r[m,g]); \
+                    d[m,h,j] = acc[m,h,j]'\nmodes: { j: 64 }\ncta_tile: { m: 192 }\nmma: { \
+                    operands: ba }\n";
+        let file = spec::parse("-", text).unwrap();
+        let told = plan(&file.points[0]).unwrap_err().report(false);
+        assert!(
+            told.contains("mma.operands ba makes rows of the columns"),
+            "{told}"
+        );
+    }
+}

@@ -416,9 +416,9 @@ pub(super) fn map_misfit(operand: &Operand) -> Option<String> {
             }
         }
     };
-    let other = operand.axes.get(1 - contiguous);
-    let mut others = other.into_iter().chain(operand.axes_apart());
-    others.find_map(misfit)
+    let others = operand.all_axes().enumerate();
+    let mut others = others.filter(|(at, _)| *at != contiguous);
+    others.find_map(|(_, axis)| misfit(axis))
 }
 
 /// That no axis of an operand is contiguous, and the axes along which one may be: tensor cores read

@@ -186,7 +186,7 @@ pub use manifest::{
 };
 pub use packed::PackedOrder;
 pub use place::{is_zip, may_write};
-pub use plain_file::read_plain_file;
+pub use plain_file::{read_plain_file, read_plain_text};
 pub use shared_words::{SharedWord, shared_words};
 pub use signature::{
     Keyring, Policy, SIGNATURES_FILE, SIGNATURES_FORMAT, Signature, Signatures, signed_text,

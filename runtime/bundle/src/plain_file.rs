@@ -37,6 +37,15 @@ pub fn read_plain_file(path: &Path, most: u64) -> Result<Vec<u8>, Error> {
     }
 }
 
+/// The same of a text.
+///
+/// # Errors
+/// As [`read_plain_file`]; [`ErrorKind::InvalidData`] for what is no UTF-8.
+pub fn read_plain_text(path: &Path, most: u64) -> Result<String, Error> {
+    let text = String::from_utf8(read_plain_file(path, most)?);
+    text.map_err(|error| Error::new(ErrorKind::InvalidData, error.utf8_error()))
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]

@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 use serde_json::json;
-use tilewright_bundle::read_plain_file;
+use tilewright_bundle::read_plain_text;
 
 use super::help;
 use crate::args::layout as args;
@@ -173,14 +173,8 @@ struct Failed {
 }
 
 fn check_vectors(args: &args::Vectors) -> Outcome {
-    let failed = |error| Failure::io(args.file.display(), &error);
-    let bytes = read_plain_file(&args.file, MOST_VECTOR_BYTES).map_err(failed)?;
-    let text = String::from_utf8(bytes).map_err(|error| {
-        failed(std::io::Error::new(
-            std::io::ErrorKind::InvalidData,
-            error.utf8_error(),
-        ))
-    })?;
+    let text = read_plain_text(&args.file, MOST_VECTOR_BYTES)
+        .map_err(|error| Failure::io(args.file.display(), &error))?;
     let (mut passed, mut failed) = (0usize, Vec::new());
     for (index, row) in text.lines().enumerate() {
         if row.trim().is_empty() {

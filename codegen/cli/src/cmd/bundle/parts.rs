@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use tilewright_bundle::{
-    Bundle, BundleWriter, Capability, Kernel, Policy, is_zip, read_plain_file,
+    Bundle, BundleWriter, Capability, Kernel, Policy, is_zip, read_plain_text,
 };
 
 use super::{choose, keys, open, refusal};
@@ -98,13 +98,6 @@ pub fn unsigned(place: impl std::fmt::Display, bundle: &Bundle) {
 /// Longest PTX.
 const MOST_PTX_BYTES: u64 = 64 << 20;
 
-/// The text of a file of PTX.
-fn text_of(path: &Path) -> std::io::Result<String> {
-    let bytes = read_plain_file(path, MOST_PTX_BYTES)?;
-    let invalid = std::io::ErrorKind::InvalidData;
-    String::from_utf8(bytes).map_err(|error| std::io::Error::new(invalid, error.utf8_error()))
-}
-
 /// Puts edited PTX in the place of what is there.
 pub fn edit(args: &Edit) -> Outcome {
     let bundle = open(&args.source)?;
@@ -113,7 +106,7 @@ pub fn edit(args: &Edit) -> Outcome {
         let failed = |why: String| Failure::CouldNotRun(format!("{}: {why}", path.display()));
         let id = path.file_stem().map(|id| id.to_string_lossy().into_owned());
         let known = id.filter(|id| bundle.kernel(id).is_some());
-        match (known, text_of(path)) {
+        match (known, read_plain_text(path, MOST_PTX_BYTES)) {
             (_, Err(error)) => failures.push(failed(error.to_string())),
             (None, Ok(_)) => failures.push(failed(
                 "no kernel of the bundle has this file's name: name it by the kernel's id, which \

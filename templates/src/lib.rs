@@ -60,6 +60,7 @@ pub const TEMPLATES: &[(&str, &str)] = templates![
     "copy/tma_prefetch.tera",
     "copy/tma_store.tera",
     "copy/tma_store_2d.tera",
+    "mma/wgmma_rs.tera",
     "mma/wgmma_ss.tera",
     "mma/wgmma_ss_k.tera",
     "mma/wgmma_wait.tera",

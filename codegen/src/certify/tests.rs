@@ -5,6 +5,7 @@ mod epilogue_loads;
 mod combined;
 mod curves;
 mod folds;
+mod fragments;
 mod sums;
 mod interpret;
 mod modes;

@@ -158,9 +158,7 @@ impl<'p> Lowering<'p> {
                 start,
                 share,
             } => match (a, b, start) {
-                (View::Smem(a, ..), View::Smem(b, ..), _) => {
-                    self.mma_of_slot(acc, [*a, *b], (*start, *share))?
-                }
+                (_, View::Smem(b, ..), _) => self.mma_of_slot(acc, (*a, *b), (*start, *share))?,
                 (_, _, Start::Held) => match acc[..] {
                     [acc] => self.mma(acc, [*a, *b], *share)?,
                     _ => {

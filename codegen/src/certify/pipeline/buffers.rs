@@ -18,6 +18,8 @@ pub(super) enum Held {
     Slot(PipeId, u64),
     /// A buffer: copies write it, stores read it.
     Buffer(BufferId),
+    /// A tile in registers: products read it.
+    Registers(TileId),
 }
 
 /// How far a buffer's filling is.
@@ -228,18 +230,25 @@ impl Own {
 
     /// Threads read or write a tile in registers.
     pub fn touch(&mut self, tile: TileId) -> Result<(), String> {
-        match self.busy.contains(&tile) {
-            true => Err("touches accumulators that products may still write".into()),
+        if self.busy.contains(&tile) {
+            return Err("touches accumulators that products may still write".into());
+        }
+        match self.holds(Held::Registers(tile)) {
+            true => Err("touches registers that products may still read".into()),
             false => Ok(()),
         }
     }
 
     /// Whether products that are not done read a slot.
     pub fn reads(&self, pipe: PipeId, position: u64) -> bool {
-        let slot = Held::Slot(pipe, position);
+        self.holds(Held::Slot(pipe, position))
+    }
+
+    /// Whether a group that is not done uses that.
+    fn holds(&self, what: Held) -> bool {
         let groups = self.groups.iter();
         let mut held = groups.flat_map(|groups| groups.closed.iter().flatten().chain(&groups.open));
-        held.any(|held| *held == slot)
+        held.any(|held| *held == what)
     }
 
     /// It fills a slot of a pipe that barriers guard.

@@ -287,7 +287,7 @@ impl Clock<'_> {
                 | (View::Smem(..), View::Smem(..)) => {}
             },
             Op::Mma {
-                a: View::Smem(..), ..
+                b: View::Smem(..), ..
             } => self.multiply(at, (slot, round)),
             Op::Map {
                 to,

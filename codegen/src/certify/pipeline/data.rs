@@ -93,7 +93,7 @@ impl Machine<'_> {
     }
 
     /// Products of fragments, which loads have left in registers; or of slots, which the member has
-    /// been given.
+    /// been given, or of a slot and fragments, which are to stay as they are until products are done.
     pub(super) fn mma(
         &mut self,
         at: usize,
@@ -101,9 +101,11 @@ impl Machine<'_> {
         factors: [View; 2],
     ) -> Result<(), String> {
         let mut read = Vec::new();
+        let mut registers = Vec::new();
         for view in factors {
             let View::Smem(tile, ..) = view else {
                 self.touch(at, view.tile())?;
+                registers.push(Held::Registers(view.tile()));
                 continue;
             };
             let ring = self.kernel.pipe_of(tile).filter(|id| self.is_ring(*id));
@@ -116,6 +118,7 @@ impl Machine<'_> {
         if read.is_empty() {
             return acc.iter().try_for_each(|acc| self.touch(at, *acc));
         }
+        read.extend(registers);
         let pipes: Vec<_> = acc.iter().map(|acc| self.kernel.pipe_of(*acc)).collect();
         let products = match pipes.first() {
             Some(Some(first)) if pipes.iter().all(|pipe| *pipe == Some(*first)) => *first,

@@ -91,7 +91,8 @@ impl Lowering<'_> {
     }
 }
 
-fn operand_count(atom: &Atom, name: &str) -> Option<u32> {
+/// Registers of the operand of that name.
+pub(in crate::lower) fn operand_count(atom: &Atom, name: &str) -> Option<u32> {
     atom.operands
         .iter()
         .find(|operand| operand.name == name)

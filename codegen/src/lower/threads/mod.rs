@@ -15,5 +15,5 @@ pub(super) mod copy;
 mod sized;
 pub mod element;
 pub(super) mod fragment;
-mod mma;
+pub(in crate::lower) mod mma;
 mod map;

@@ -1,10 +1,14 @@
 //! The products of a slot: descriptors and asynchronous warpgroup MMAs.
 
+use std::sync::Arc;
+
+use crate::atoms::model::Atom;
 use crate::atoms::sync::{Act, Scope};
 use crate::error::Result;
 use crate::ir::thread::expr::{add, and, div, int, mul, rem};
 use crate::ir::thread::program::{Arg, Expr, Reg, Stmt};
-use crate::ir::tile::{Slice, Start, TileId};
+use crate::ir::tile::{Slice, Start, TileId, View};
+use crate::lower::threads::mma::operand_count;
 use crate::lower::{Lowering, bug, call};
 use crate::plan::data::matrix_descriptor::{Descriptor, Major, UNIT_BYTES};
 
@@ -12,54 +16,126 @@ use crate::plan::data::matrix_descriptor::{Descriptor, Major, UNIT_BYTES};
 const ADDRESS_BITS: i64 = 0x3_ffff;
 
 impl Lowering<'_> {
-    /// All products of two tiles in the slot.
+    /// All products of a tile in the slot, or of what threads hold of it, with another in the slot.
     pub(in crate::lower) fn mma_of_slot(
         &mut self,
         acc: &[TileId],
-        factors: [TileId; 2],
+        (a, b): (View, TileId),
         (start, share): (Start, Slice),
     ) -> Result<Vec<Stmt>> {
-        let plan = self.plan;
-        let [a, b] = self.roles_of()?.descriptors.clone();
-        let mma = plan.mma.as_ref();
-        let mma = mma.ok_or_else(|| bug(plan, "no mma".to_string()))?;
         let [along_m, along_n] = self.warpgroups()?;
         let consumer = self.part()?;
-        let a_low = self.low_word(factors[0], &a, div(consumer.clone(), int(along_n)))?;
-        let b_low = self.low_word(factors[1], &b, rem(consumer, int(along_n)))?;
+        let [of_a, of_b] = self.roles_of()?.descriptors.clone();
+        let missing = || bug(self.plan, "a factor without a descriptor".to_string());
+        let of_b = of_b.ok_or_else(missing)?;
+        let b_low = self.low_word(b, &of_b, rem(consumer.clone(), int(along_n)))?;
         let accumulate = match start {
             Start::Held => int(1),
             Start::FirstTrip => self.role()?.trip.clone(),
             Start::EveryTrip => int(0),
         };
-        let mut out = Vec::new();
         let accumulators = self.accumulators(acc)?;
         let first = share.0 as usize * accumulators.len();
-        for (rest, registers) in (first..).zip(accumulators) {
-            let down = rest as i64 * along_m * a.row_step_bytes / UNIT_BYTES;
-            let a_low = add(a_low.clone(), int(down));
-            let args = mma.atom.operands.iter();
-            let args = args.map(|operand| {
-                Ok(match operand.name.as_str() {
-                    "d" => Arg::Regs(registers.clone()),
-                    "a" => Arg::Int(a_low.clone()),
-                    "b" => Arg::Int(b_low.clone()),
-                    "accumulate" => Arg::Int(accumulate.clone()),
-                    "a_high" => Arg::Imm(a.high_word()),
-                    "b_high" => Arg::Imm(b.high_word()),
-                    "a_steps" => Arg::Imms(steps(&a)),
-                    "b_steps" => Arg::Imms(steps(&b)),
-                    "a_mn" => Arg::Imm(i64::from(a.major == Major::Mn)),
-                    "b_mn" => Arg::Imm(i64::from(b.major == Major::Mn)),
-                    other => {
-                        let message = format!("{} has an operand {other}", mma.atom.id);
-                        return Err(bug(plan, message));
-                    }
+        let sums = (first..).zip(accumulators);
+        let b = (&of_b, b_low);
+        match (a, of_a) {
+            (View::Smem(a, ..), Some(of_a)) => {
+                let low = self.low_word(a, &of_a, div(consumer, int(along_n)))?;
+                sums.map(|(rest, registers)| {
+                    let down = rest as i64 * along_m * of_a.row_step_bytes / UNIT_BYTES;
+                    let a = (&of_a, add(low.clone(), int(down)));
+                    self.mma_of_descriptors(registers, [a, b.clone()], &accumulate)
                 })
-            });
-            out.push(call(&mma.atom, args.collect::<Result<_>>()?));
+                .collect()
+            }
+            (View::Rmem(a, buffer), None) => {
+                let fragments = self.buffer(a, buffer)?;
+                let mut out = Vec::new();
+                for (rest, registers) in sums {
+                    let of_rows = (registers, (fragments.as_slice(), rest));
+                    out.extend(self.mma_of_rows(of_rows, b.clone(), &accumulate)?);
+                }
+                Ok(out)
+            }
+            _ => Err(bug(self.plan, "products of what is no slot's".to_string())),
         }
-        Ok(out)
+    }
+
+    /// The products of a block of rows with columns, both in shared memory.
+    fn mma_of_descriptors(
+        &self,
+        registers: Vec<Reg>,
+        [(a, a_low), (b, b_low)]: [(&Descriptor, Expr); 2],
+        accumulate: &Expr,
+    ) -> Result<Stmt> {
+        self.mma_call(|name| {
+            Some(match name {
+                "d" => Arg::Regs(registers.clone()),
+                "a" => Arg::Int(a_low.clone()),
+                "b" => Arg::Int(b_low.clone()),
+                "accumulate" => Arg::Int(accumulate.clone()),
+                "a_high" => Arg::Imm(a.high_word()),
+                "b_high" => Arg::Imm(b.high_word()),
+                "a_steps" => Arg::Imms(steps(a)),
+                "b_steps" => Arg::Imms(steps(b)),
+                "a_mn" => Arg::Imm(i64::from(a.major == Major::Mn)),
+                "b_mn" => Arg::Imm(i64::from(b.major == Major::Mn)),
+                _ => return None,
+            })
+        })
+    }
+
+    /// The products of a block of rows in registers with columns in shared memory, step after step
+    /// along k: the registers of a step are those of each block of rows, one after the other.
+    fn mma_of_rows(
+        &self,
+        (registers, (fragments, block)): (Vec<Reg>, (&[Reg], usize)),
+        (b, b_low): (&Descriptor, Expr),
+        accumulate: &Expr,
+    ) -> Result<Vec<Stmt>> {
+        let steps = steps(b);
+        let atom = self.mma_atom()?;
+        let each = operand_count(&atom, "a").unwrap_or(1) as usize;
+        let blocks = fragments.len() / each / steps.len().max(1);
+        let short = || {
+            bug(
+                self.plan,
+                "fragments are shorter than the mma's".to_string(),
+            )
+        };
+        let calls = steps.into_iter().enumerate().map(|(step, b_step)| {
+            let at = (step * blocks + block) * each;
+            let a = fragments.get(at..at + each).filter(|_| block < blocks);
+            let a = a.ok_or_else(short)?;
+            self.mma_call(|name| {
+                Some(match name {
+                    "d" => Arg::Regs(registers.clone()),
+                    "a" => Arg::Regs(a.to_vec()),
+                    "b" => Arg::Int(add(b_low.clone(), int(b_step))),
+                    "accumulate" if step > 0 => Arg::Int(int(1)),
+                    "accumulate" => Arg::Int(accumulate.clone()),
+                    "b_high" => Arg::Imm(b.high_word()),
+                    _ => return None,
+                })
+            })
+        });
+        calls.collect()
+    }
+
+    /// A call of the plan's MMA with arguments by the names of its operands.
+    fn mma_call(&self, arg: impl Fn(&str) -> Option<Arg>) -> Result<Stmt> {
+        let atom = self.mma_atom()?;
+        let args = atom.operands.iter().map(|operand| {
+            let message = || format!("{} has an operand {}", atom.id, operand.name);
+            arg(&operand.name).ok_or_else(|| bug(self.plan, message()))
+        });
+        let args = args.collect::<Result<_>>()?;
+        Ok(call(&atom, args))
+    }
+
+    fn mma_atom(&self) -> Result<Arc<Atom>> {
+        let mma = self.plan.mma.as_ref().map(|mma| mma.atom.clone());
+        mma.ok_or_else(|| bug(self.plan, "no mma".to_string()))
     }
 
     /// Waits for all products. The accumulators pass through the wait, so that what reads them

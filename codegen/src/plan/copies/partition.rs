@@ -107,7 +107,7 @@ pub(in crate::plan) fn smem_part(step: &Step, layout: &Layout<i64>) -> Result<Pa
 
 /// The fragments of the plan's MMA.
 pub fn of_mma(plan: &Plan, mma: &MmaPlan) -> Result<MmaParts> {
-    let [_, _, k] = mma.tiled.tile_mnk()?;
+    let k = plan.k_block(mma)?;
     let [m, n] = plan.tile();
     let of = |operand: Operand, tile: [i64; 2]| -> Result<Part<2>> {
         let fragments = mma.tiled.partition(operand, &identity(tile)?)?;
@@ -129,7 +129,7 @@ pub fn fills_fragment(plan: &Plan, mma: &MmaPlan, step: &Step) -> Result<bool> {
     };
     let fragment = &parts.factors[factor];
     let loaded = of_step(step)?;
-    let [_, _, block] = mma.tiled.tile_mnk()?;
+    let block = plan.k_block(mma)?;
     for thread in 0..i64::from(plan.threads) {
         if loaded.dst.base(thread) != fragment.base(thread) {
             return Ok(false);

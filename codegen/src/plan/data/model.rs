@@ -10,6 +10,7 @@ use crate::arch::{Arch, MAX_REGISTERS_PER_THREAD, REGISTERS_PER_SM, WARP};
 use crate::atoms::model::Atom;
 use crate::atoms::sync::SyncFacts;
 use crate::dtype::DType;
+use crate::error::Result;
 use crate::plan::data::arena::{Arena, Holds, Place};
 use crate::plan::data::assumptions::Assumption;
 use crate::plan::data::choices::Choice;
@@ -38,6 +39,14 @@ pub struct MmaPlan {
     /// Groups of products that a step is made in, one after another along m, with the accumulators
     /// of the group before: more than one where a step is done with them when it ends.
     pub waves: u32,
+}
+
+impl MmaPlan {
+    /// Whether asynchronous MMAs have a from registers, and read b from its slot.
+    pub fn from_registers(&self) -> bool {
+        let facts = self.atom.mma.as_ref();
+        facts.is_some_and(|facts| facts.smem == [false, true])
+    }
 }
 
 /// An operand that is copied, and where the copy lies.
@@ -449,13 +458,18 @@ impl Plan {
         modes.map(|dim| self.extent(dim)).collect()
     }
 
-    /// MMA blocks along k of one tile.
+    /// MMA blocks along k of one tile: what registers hold of a factor at a time.
     pub fn k_blocks(&self) -> u32 {
-        let unit = self
-            .mma
-            .as_ref()
-            .and_then(|mma| mma.tiled.tile_mnk().ok())
-            .map_or(1, |tile| tile[2]);
-        u32::try_from(self.extent(SUMMED) / unit.max(1)).unwrap_or(1)
+        let unit = self.mma.as_ref().and_then(|mma| self.k_block(mma).ok());
+        u32::try_from(self.extent(SUMMED) / unit.unwrap_or(1).max(1)).unwrap_or(1)
+    }
+
+    /// Elements along k of a block: what the tiled MMA takes, or the whole tile where the other
+    /// factor stays in its slot.
+    pub fn k_block(&self, mma: &MmaPlan) -> Result<i64> {
+        match mma.from_registers() {
+            true => Ok(self.extent(SUMMED)),
+            false => Ok(mma.tiled.tile_mnk()?[2]),
+        }
     }
 }

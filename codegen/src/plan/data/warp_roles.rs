@@ -50,8 +50,8 @@ pub struct Roles {
     pub in_flight: u32,
     /// What the producer brings, in the order in which it does: first what each trip reads.
     pub pipes: Vec<LoadPipe>,
-    /// How the MMA finds a and b in shared memory.
-    pub descriptors: [Descriptor; 2],
+    /// How the MMA finds a and b in shared memory; `None` of an a that it has from registers.
+    pub descriptors: [Option<Descriptor>; 2],
     /// The store of d by boxes; `None` where results leave from registers.
     pub store: Option<BoxCopy>,
     /// Staging buffers that a warpgroup uses in turn for it; 0 without one.
@@ -131,7 +131,7 @@ impl Roles {
 
     /// Whether threads read what boxes bring into the slots of the ring, beside products.
     pub fn threads_read_slots(&self) -> bool {
-        self.loads(Every::Trip).count() > self.descriptors.len()
+        self.loads(Every::Trip).count() > self.descriptors.iter().flatten().count()
     }
 
     /// Whether registers go from team to team.

@@ -193,7 +193,7 @@ fn fragment_copy(
 }
 
 /// The load of a tile by that atom, if it fills the MMA's fragments.
-fn into_fragment(
+pub(super) fn into_fragment(
     chooser: &mut Chooser<'_>,
     plan: &Plan,
     mma: &MmaPlan,

@@ -162,8 +162,8 @@ fn on_registers(atom: &Atom, accumulator: DType) -> Option<String> {
     other.map(|other| format!("sums in {other}, the accumulator is {accumulator}"))
 }
 
-/// The MMA that reads both operands from shared memory and is `n` wide. `None` when there is none,
-/// which is then among the violations.
+/// The MMA that reads both operands from shared memory and is `n` wide, or b alone where no other
+/// takes a as it lies. `None` when there is none, which is then among the violations.
 pub(super) fn smem_mma_atom(
     spec: &Spec,
     chooser: &mut Chooser<'_>,
@@ -177,7 +177,7 @@ pub(super) fn smem_mma_atom(
             return Some("is no mma".to_string());
         };
         let ([d, a, b], [of_d, of_a, of_b, _]) = (types, facts.types);
-        if facts.smem != [true; 2] {
+        if !facts.smem[1] {
             return Some("reads registers, as schedule multistage does".to_string());
         }
         if [of_d, of_a, of_b] != types {
@@ -191,7 +191,11 @@ pub(super) fn smem_mma_atom(
     match &spec.schedule.mma.atom {
         Auto::Given(id) => chooser.named("mma.atom", id, misfit),
         Auto::Auto => {
+            let across = |atom: &Arc<Atom>| reads_across(atom, 0);
             let found = chooser.smem_mma(types, n);
+            let as_it_lies = a.contiguous_axis() != Some(0) || found.as_ref().is_some_and(across);
+            let turned = (!as_it_lies).then(|| chooser.rows_mma(types, n)).flatten();
+            let found = turned.or(found);
             if found.is_none() {
                 let message = no_smem_mma(spec, chooser, types, n);
                 chooser.violate("no-mma-atom", message);
@@ -199,6 +203,14 @@ pub(super) fn smem_mma_atom(
             found
         }
     }
+}
+
+/// Whether an MMA reads that factor in shared memory contiguous along m or n as well: it then has
+/// an operand that says which.
+pub(super) fn reads_across(atom: &Atom, factor: usize) -> bool {
+    let flag = ["a_mn", "b_mn"].get(factor);
+    let mut operands = atom.operands.iter();
+    operands.any(|operand| Some(&operand.name.as_str()) == flag)
 }
 
 /// That there is no MMA of those types that reads shared memory and is `n` wide, with what there

@@ -383,6 +383,12 @@ impl<'c> Chooser<'c> {
         self.largest_mma(types, |mma| mma.smem == [true; 2] && mma.mnk[1] == n)
     }
 
+    /// The MMA of those types, d a b, that has a from registers, b from shared memory, and is `n`
+    /// wide.
+    pub(in crate::plan) fn rows_mma(&self, types: [DType; 3], n: i64) -> Option<Arc<Atom>> {
+        self.largest_mma(types, |mma| mma.smem == [false, true] && mma.mnk[1] == n)
+    }
+
     /// How wide the MMAs on shared memory of those types, d a b, are, in ascending order.
     pub(in crate::plan) fn smem_widths(&self, types: [DType; 3]) -> Vec<i64> {
         let there = self.catalogue.iter().filter(|atom| atom.runs_on(self.arch));

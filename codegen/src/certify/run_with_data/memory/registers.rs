@@ -39,7 +39,7 @@ impl<'k> Memory<'k, '_> {
         (acc, first_of_b, [a, b]): (TileId, usize, [View; 2]),
         (anew, share): (bool, Slice),
     ) -> Result<(), String> {
-        let in_registers = matches!(a, View::Rmem(..));
+        let in_registers = matches!(b, View::Rmem(..));
         let own = if in_registers { share } else { WHOLE };
         let runs = self.regions.of_products(acc, own, self.members[at].part)?;
         let keys = [self.key(machine, at, a)?, self.key(machine, at, b)?];

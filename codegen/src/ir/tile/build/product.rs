@@ -10,7 +10,7 @@ use crate::ir::tile::build::bug;
 use crate::ir::tile::build::tiles::Tiles;
 use crate::ir::tile::build::values::FlowTiles;
 use crate::ir::tile::{Held, Op, Place, Slice, Stage, Start, TileId, View, WHOLE};
-use crate::plan::copies::partition::{self, MmaParts};
+use crate::plan::copies::partition;
 use crate::plan::copies::thread_digits::Part;
 use crate::plan::data::model::MmaPlan;
 use crate::plan::data::moves::Hop;
@@ -20,8 +20,8 @@ use crate::spec::keys::model::{Operand, OperandId};
 
 /// What a product is made of.
 pub(super) struct Product<'p> {
-    /// The factors that pass through registers: a, then b of each plane, or none where the MMA
-    /// reads shared memory.
+    /// The factors that the MMA has from registers: a, then b of each plane; but for those that it
+    /// reads in shared memory.
     pub factors: Vec<Factor>,
     /// The accumulators, of each plane.
     pub acc: Vec<TileId>,
@@ -76,15 +76,15 @@ impl<'p> Product<'p> {
         let facts = mma.atom.mma.as_ref();
         let facts = facts.ok_or_else(|| bug(plan, "an mma without facts"))?;
         let [_, a_type, b_type, acc_type] = facts.types;
-        let factors = match facts.smem {
-            [true, true] => Vec::new(),
-            _ => declare_factors(
-                tiles,
-                (mma, of.map(|(_, operand)| plan.operand(operand))),
-                [a_type, b_type],
-                &parts,
-            )?,
-        };
+        let operands = of.map(|(_, operand)| plan.operand(operand));
+        let [of_a, of_b] = &parts.factors;
+        let mut sides = vec![
+            (operands[0], ("a", a_type), of_a),
+            (operands[1], ("b", b_type), of_b),
+        ];
+        let mut reads = facts.smem.into_iter();
+        sides.retain(|_| reads.next() == Some(false));
+        let factors = declare_factors(tiles, mma, sides)?;
         let output = plan.output().ok_or_else(|| bug(plan, "no output"))?;
         let ty = mma
             .atom
@@ -193,17 +193,17 @@ impl Product<'_> {
     }
 }
 
-/// The factors that pass through registers: a, then b of each plane. What is on its way comes
-/// before the fragments.
+/// A factor, what the MMA calls it and takes it for, and who holds what of it.
+type Side<'s> = (&'s Operand, (&'static str, DType), &'s Part<2>);
+
+/// Factors that the MMA has from registers, each of every plane. What is on its way comes before
+/// the fragments.
 fn declare_factors(
     tiles: &mut Tiles<'_>,
-    (mma, [a, b]): (&MmaPlan, [&Operand; 2]),
-    [a_type, b_type]: [DType; 2],
-    parts: &MmaParts,
+    mma: &MmaPlan,
+    sides: Vec<Side<'_>>,
 ) -> Result<Vec<Factor>> {
     let plan = tiles.plan();
-    let [of_a, of_b] = &parts.factors;
-    let sides = [(a, ("a", a_type), of_a), (b, ("b", b_type), of_b)];
     let (mut planned, mut factors) = (Vec::new(), Vec::new());
     for (operand, value, tv) in sides {
         for plane in plan.planes_of(operand) {
@@ -251,8 +251,11 @@ fn fragments(
     let plan = tiles.plan();
     let missing = || bug(plan, &format!("an mma without {letter}"));
     let ty = mma.atom.register_type(letter).ok_or_else(missing)?;
-    let buffers = if plan.stages > 1 { 2 } else { 1 };
-    let [_, _, block] = mma.tiled.tile_mnk()?;
+    let buffers = match plan.k_blocks() {
+        2.. if plan.stages > 1 => 2,
+        _ => 1,
+    };
+    let block = plan.k_block(mma)?;
     let modes: Vec<_> = (operand.axes.iter().map(|axis| axis.mode.clone()))
         .zip(plan.tile_of(operand))
         .enumerate()

@@ -24,7 +24,7 @@ pub(super) fn write(f: &mut fmt::Formatter<'_>, plan: &Plan, roles: &Roles) -> f
         };
         for (number, copy) in pipe.loads.iter().enumerate() {
             write_boxes(f, plan, copy)?;
-            if let Some(descriptor) = descriptors.get(number) {
+            if let Some(Some(descriptor)) = descriptors.get(number) {
                 write_descriptor(f, plan, copy, descriptor)?;
             }
         }

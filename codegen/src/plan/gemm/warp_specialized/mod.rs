@@ -1,6 +1,7 @@
 //! The warp-specialized way: boxes of tensor maps fill a swizzled ring, the tensor cores read it
 //! through descriptors, and results leave through staging buffers as boxes again.
 
+mod fragments;
 mod registers;
 mod tma_loads;
 mod tma_epilogue_loads;
@@ -87,10 +88,17 @@ pub(super) fn plan(
     if accumulators > MOST_BESIDE_ADDRESSES && d.contiguous_axis() != Some(COLUMNS) {
         plan.rows = Rows::Computed;
     }
-    let held = [accumulators, planes * atom_n];
+    // A step's fragments of each group of rows, of 32-bit registers.
+    let rows = m / (MMA_ROWS * along_m);
+    let fragments = match mma.from_registers() {
+        true => rows * fragments::registers(spec, a),
+        false => 0,
+    };
+    let held = [accumulators + fragments, planes * atom_n];
     let registers = registers(spec, chooser, &plan.work, consumers, held);
     let (mut loads, descriptors) = inputs(spec, chooser, plan, [a, b], &mma)?;
     plan.mma = Some(mma);
+    fragments::fragments(spec, chooser, plan, a)?;
     loads.extend(tma_trip_loads::trip_loads(spec, chooser, plan)?);
     multistage_copies::store(spec, chooser, plan, d)?;
     let path = spec.schedule.copy.get(&d.name);
@@ -100,7 +108,7 @@ pub(super) fn plan(
         true => None,
         false => tma_store::output(spec, chooser, plan, d, [along_m, along_n])?,
     };
-    let descriptors = <[Descriptor; 2]>::try_from(descriptors);
+    let descriptors = <[Option<Descriptor>; 2]>::try_from(descriptors);
     let (true, Ok(descriptors)) = (past_smem || stored.is_some(), descriptors) else {
         return Ok(());
     };
@@ -109,7 +117,7 @@ pub(super) fn plan(
         pipes: Vec::new(),
         schedule,
         teams: specialized(consumers, registers),
-        in_flight: in_flight(spec, chooser),
+        in_flight: in_flight(spec, chooser, plan),
         descriptors,
         store,
         staging_buffers: staging_buffers.unwrap_or_default(),
@@ -138,9 +146,18 @@ fn is_of_trips(spec: &Spec, operand: &Operand) -> bool {
 
 /// Groups of products that run on while the next are issued: one where a second slot holds what the
 /// next read.
-fn in_flight(spec: &Spec, chooser: &mut Chooser<'_>) -> u32 {
+fn in_flight(spec: &Spec, chooser: &mut Chooser<'_>, plan: &Plan) -> u32 {
     let single = spec.schedule.pipeline.stages == Auto::Given(1);
     let in_parts = spec.problem.compute.part();
+    let in_registers = plan.mma.as_ref().is_some_and(MmaPlan::from_registers);
+    if let (true, Auto::Given(groups @ 1..)) = (in_registers, &spec.schedule.pipeline.in_flight) {
+        let message = message!(
+            "{} {groups} lets products run on while registers that they read are loaded for the \
+             next trip: use 0",
+            paths::IN_FLIGHT
+        );
+        chooser.violate("schedule", message);
+    }
     if let (Some(part), Auto::Given(groups @ 1..)) = (&in_parts, &spec.schedule.pipeline.in_flight)
     {
         let message = message!(
@@ -150,7 +167,7 @@ fn in_flight(spec: &Spec, chooser: &mut Chooser<'_>) -> u32 {
         );
         chooser.violate("schedule", message);
     }
-    let most = u32::from(!single && in_parts.is_none());
+    let most = u32::from(!single && in_parts.is_none() && !in_registers);
     spec.schedule.pipeline.in_flight.unwrap_or_else(|| most)
 }
 
@@ -266,7 +283,7 @@ fn inputs(
     plan: &mut Plan,
     [a, b]: [&Operand; 2],
     mma: &MmaPlan,
-) -> Result<(Vec<BoxCopy>, Vec<Descriptor>)> {
+) -> Result<(Vec<BoxCopy>, Vec<Option<Descriptor>>)> {
     let [m, n, k] = [
         spec.schedule.cta_tile[0],
         spec.schedule.cta_tile[1],
@@ -278,15 +295,18 @@ fn inputs(
         return Ok((loads, descriptors));
     };
     let [mma_m, mma_n, mma_k] = facts.mnk;
-    for (operand, rows, planes, mma_rows, shared_along) in
-        [(a, m, 1, mma_m, 1), (b, n, planes, mma_n, 0)]
-    {
+    let [a_in_smem, b_in_smem] = facts.smem;
+    for (operand, rows, planes, mma_rows, shared_along, in_smem) in [
+        (a, m, 1, mma_m, 1, a_in_smem),
+        (b, n, planes, mma_n, 0, b_in_smem),
+    ] {
         let input = Input {
             operand,
             tile: [planes * rows, k],
             planes,
             mma: [mma_rows, mma_k],
             atom: &mma.atom,
+            in_smem,
             shared_along,
             parts: spec.schedule.cluster[shared_along] as u32,
         };

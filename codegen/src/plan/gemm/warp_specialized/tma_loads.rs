@@ -13,10 +13,11 @@ use crate::plan::data::arena::Holds;
 use crate::plan::data::matrix_descriptor::{Descriptor, Major};
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::{BoxCopy, BoxPlace, Hop, SmemTile};
+use crate::plan::gemm::tiled_mma::reads_across;
 use crate::plan::instructions::choose::{Chooser, STRIDE_CODE, Wanted};
 use crate::plan::smem::swizzle_search::placed_bytes;
 use crate::plan::smem::wgmma_descriptor;
-use crate::spec::keys::model::{Auto, Operand, Spec};
+use crate::spec::keys::model::{Auto, MmaOperands, Operand, Spec};
 use crate::spec::keys::paths;
 
 /// Bytes of the rows of each swizzle's pattern, the widest first, and of a core matrix.
@@ -40,6 +41,8 @@ pub(super) struct Input<'s> {
     pub planes: i64,
     /// The MMA.
     pub atom: &'s Atom,
+    /// Whether it reads the operand in shared memory.
+    pub in_smem: bool,
     /// The mode along which CTAs of the cluster share the tile, which the operand does not have.
     pub shared_along: usize,
     /// CTAs that share it.
@@ -53,13 +56,14 @@ impl Input<'_> {
     }
 }
 
-/// The load of an input, its place in shared memory and its descriptor.
+/// The load of an input, its place in shared memory and its descriptor, where the MMA reads it
+/// there.
 pub(super) fn input(
     spec: &Spec,
     chooser: &mut Chooser<'_>,
     plan: &mut Plan,
     input: &Input<'_>,
-) -> Result<Option<(BoxCopy, Descriptor)>> {
+) -> Result<Option<(BoxCopy, Option<Descriptor>)>> {
     let (operand, tile) = (input.operand, input.tile);
     let name = operand.name.as_str();
     let contiguous = operand.contiguous_axis();
@@ -70,7 +74,7 @@ pub(super) fn input(
         chooser.violate(code, message!("{} {misfit}", paths::operand(name)));
         return Ok(None);
     };
-    if contiguous == 0 && !reads_either_way(chooser, input) {
+    if contiguous == 0 && input.in_smem && !reads_either_way(spec, chooser, input) {
         return Ok(None);
     }
     let Some(atom) = load_atom(spec, chooser, operand, input.is_shared()) else {
@@ -84,9 +88,13 @@ pub(super) fn input(
     };
     let span = width / bytes;
     let layout = input_layout(tile, contiguous, span, bytes)?;
-    let Some(descriptor) = descriptor_of(chooser, input, &layout, contiguous)? else {
-        return Ok(None);
+    let descriptor = match input.in_smem {
+        true => descriptor_of(chooser, input, &layout, contiguous)?,
+        false => None,
     };
+    if input.in_smem && descriptor.is_none() {
+        return Ok(None);
+    }
     if operand.packed && !packs(chooser, input) {
         return Ok(None);
     }
@@ -234,14 +242,31 @@ fn places(
     planes.flat_map(boxes).collect()
 }
 
-/// Whether the MMA reads the operand contiguous along m or n as well: it then has an operand that
-/// says which.
-fn reads_either_way(chooser: &mut Chooser<'_>, input: &Input<'_>) -> bool {
+/// The roles in which the operand would be the MMA's A, from registers, if there are such.
+fn exchanged(spec: &Spec, chooser: &Chooser<'_>, input: &Input<'_>) -> Message {
+    let Some([a, b]) = spec.problem.factors() else {
+        return Message::default();
+    };
+    let types = [spec.problem.accumulator, b.dtype, a.dtype];
+    let is_b = input.operand.id == b.id && a.contiguous_axis() != Some(0);
+    if !is_b || input.planes > 1 || chooser.rows_mma(types, 8).is_none() {
+        return Message::default();
+    }
+    let other = match spec.schedule.mma.operands {
+        Auto::Given(MmaOperands::Exchanged) => MmaOperands::AsWritten,
+        _ => MmaOperands::Exchanged,
+    };
+    message!(", or {} {}", paths::MMA_OPERANDS, other.name())
+}
+
+/// Whether the MMA reads the operand contiguous along m or n as well.
+fn reads_either_way(spec: &Spec, chooser: &mut Chooser<'_>, input: &Input<'_>) -> bool {
     let (operand, atom) = (input.operand, input.atom);
     let name = &operand.name;
-    let flag = operand.factor().map(|factor| ["a_mn", "b_mn"][factor]);
-    let either = (atom.operands.iter()).any(|operand| Some(operand.name.as_str()) == flag);
+    let factor = operand.factor();
+    let either = factor.is_some_and(|factor| reads_across(atom, factor));
     if !either {
+        let exchanged = exchanged(spec, chooser, input);
         let copied = match input.planes == 1 && !operand.packed {
             true => message!(
                 ", or {} transposed, which copies it first",
@@ -250,12 +275,13 @@ fn reads_either_way(chooser: &mut Chooser<'_>, input: &Input<'_>) -> bool {
             false => Message::default(),
         };
         let message = message!(
-            "{}: {} reads {} contiguous along {} only: use layout {}{}",
+            "{}: {} reads {} contiguous along {} only: use layout {}{}{}",
             paths::operand(name),
             atom.id,
             operand.dtype,
             operand.axis(1).mode,
             operand.layout_along(1),
+            exchanged,
             copied
         );
         chooser.violate("major", message);

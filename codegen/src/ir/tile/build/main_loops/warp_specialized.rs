@@ -239,7 +239,14 @@ fn trip(
 ) -> Result<Vec<Op>> {
     let factor = |(_, operand)| tiles.smem(operand, Stage::At(End::Empty), None);
     let [a, b] = product.of.map(factor);
-    let (a, b) = (a?, b?);
+    let (mut a, b) = (a?, b?);
+    // What the MMA has from registers comes out of the slot first.
+    let mut load = None;
+    if let Some(factor) = product.factors.first() {
+        let views = [a, View::Rmem(factor.loaded, 0)];
+        load = Some(tiles.step_of(factor.operand, Hop::S2r, views, Bounds::Inside)?);
+        a = View::Rmem(factor.fragment, 0);
+    }
     let multiply = |start, share| {
         let mma = Op::Mma {
             acc: product.acc.clone(),
@@ -258,6 +265,7 @@ fn trip(
     let mut trip = Vec::new();
     let Some(own) = own else {
         trip.push(Op::Sync(Sync::Await(ring, 0)));
+        trip.extend(load);
         trip.extend(multiply(Start::FirstTrip, WHOLE));
         trip.push(Op::Sync(Sync::Await(products, in_flight)));
         trip.extend(done);
@@ -265,6 +273,7 @@ fn trip(
     };
     trip.extend(own.turn.iter().cloned());
     trip.push(Op::Sync(Sync::Await(ring, 0)));
+    trip.extend(load);
     trip.extend(own.slot.iter().cloned());
     let waves = own.values.len() as u32;
     for (number, take) in (1..).zip(&own.values) {

@@ -44,22 +44,19 @@ fn registers_that_products_read_are_not_loaded_anew() {
     let (plan, mut kernel) = planned(&text(KINDS[0]));
     let products = pipe(&kernel, "products");
     let ring = pipe(&kernel, "ring");
-    let mut later = |from: Op, to: Op| {
+    let mut later = |from: Sync, to: &[Sync]| {
         let changed = change(&mut kernel, Team::Consumers, &mut |ops| {
-            let at = ops.iter().position(|op| *op == from);
-            at.map(|at| ops[at] = to.clone()).is_some()
+            let at = ops.iter().position(|op| *op == Op::Sync(from));
+            let to = to.iter().map(|sync| Op::Sync(*sync));
+            at.map(|at| drop(ops.splice(at..=at, to))).is_some()
         });
         assert!(changed, "{from:?}");
     };
-    // One group runs on, and its slot is given back a trip late.
-    later(
-        Op::Sync(Sync::Await(products, 0)),
-        Op::Sync(Sync::Await(products, 1)),
-    );
-    later(
-        Op::Sync(Sync::Release(ring, 0)),
-        Op::Sync(Sync::Release(ring, 1)),
-    );
+    // One group runs on, and its slot is given back a trip late, as where slots hold both factors.
+    later(Sync::Await(products, 0), &[Sync::Await(products, 1)]);
+    later(Sync::Release(ring, 0), &[Sync::Release(ring, 1)]);
+    let drain = Sync::Drain(products);
+    later(drain, &[drain, Sync::Release(ring, 1)]);
     let told = refusal(judge(&plan, &kernel));
     assert!(
         told.contains("touches registers that products may still read"),

@@ -26,9 +26,15 @@ impl Lowering<'_> {
         let [along_m, along_n] = self.warpgroups()?;
         let consumer = self.part()?;
         let [of_a, of_b] = self.roles_of()?.descriptors.clone();
+        let a_low = match (a, &of_a) {
+            (View::Smem(a, ..), Some(of_a)) => {
+                Some(self.low_word(a, of_a, div(consumer.clone(), int(along_n)))?)
+            }
+            _ => None,
+        };
         let missing = || bug(self.plan, "a factor without a descriptor".to_string());
         let of_b = of_b.ok_or_else(missing)?;
-        let b_low = self.low_word(b, &of_b, rem(consumer.clone(), int(along_n)))?;
+        let b_low = self.low_word(b, &of_b, rem(consumer, int(along_n)))?;
         let accumulate = match start {
             Start::Held => int(1),
             Start::FirstTrip => self.role()?.trip.clone(),
@@ -38,16 +44,14 @@ impl Lowering<'_> {
         let first = share.0 as usize * accumulators.len();
         let sums = (first..).zip(accumulators);
         let b = (&of_b, b_low);
-        match (a, of_a) {
-            (View::Smem(a, ..), Some(of_a)) => {
-                let low = self.low_word(a, &of_a, div(consumer, int(along_n)))?;
-                sums.map(|(rest, registers)| {
+        match (a, of_a.zip(a_low)) {
+            (_, Some((of_a, low))) => sums
+                .map(|(rest, registers)| {
                     let down = rest as i64 * along_m * of_a.row_step_bytes / UNIT_BYTES;
                     let a = (&of_a, add(low.clone(), int(down)));
                     self.mma_of_descriptors(registers, [a, b.clone()], &accumulate)
                 })
-                .collect()
-            }
+                .collect(),
             (View::Rmem(a, buffer), None) => {
                 let fragments = self.buffer(a, buffer)?;
                 let mut out = Vec::new();

@@ -137,8 +137,8 @@ limits! {
         "write the results to an output as well";
     FOLD_ROWS: PRODUCTS, "fold-rows",
         "fold their results along other than their columns",
-        "fold along the columns, which a tile then has all of, or leave it to a kernel behind this \
-         one";
+        "fold along the columns, which a tile then has all of (`mma.operands: ba` makes rows of \
+         them), or leave it to a kernel behind this one";
     FOLD_BLOCKS: PRODUCTS, "fold-blocks",
         "fold their results across blocks of columns",
         "leave it to a kernel behind this one";

@@ -160,13 +160,12 @@ fn lie_alike(one: &Operand, other: &Operand) -> bool {
         (own, of_other) => own.name().is_some() && of_other.name().is_some(),
     };
     let strides = |operand: &Operand| {
-        let axes = operand.all_axes();
+        let axes = operand.formula_axes().into_iter();
         axes.map(|axis| (axis.mode.clone(), axis.stride.clone()))
             .collect::<Vec<_>>()
     };
     let (own, of_other) = (strides(one), strides(other));
-    one.transposed == other.transposed
-        && own.len() == of_other.len()
+    own.len() == of_other.len()
         && own
             .iter()
             .zip(&of_other)

@@ -75,7 +75,8 @@ fn kernel_of(atom: &Arc<Atom>) -> Program {
     let bytes = || wide(mul(tid(), int(256)));
     let ints = |count: u32| vec![Expr::Param(n); count as usize];
     for (number, operand) in (0..).zip(&atom.operands) {
-        let here = |at: usize| 64 * number + 8 * at as i64;
+        // Apart: registers that hold the same would be one.
+        let here = |at: usize| 2048 * number + 8 * at as i64;
         match operand.kind {
             OperandKind::RegsIn { .. }
             | OperandKind::RegsOut { .. }
@@ -159,7 +160,7 @@ impl Together {
             let text = format!("{}{body}", self.head);
             let report = ptxas::assemble(&text, self.arch);
             let report = report.unwrap_or_else(|error| panic!("{id}: {error}\n{text}"));
-            assert_eq!(ptxas::gate(&report), [], "{id} on {}", self.arch);
+            assert_eq!(ptxas::gate(&report), [], "{id} on {}\n{text}", self.arch);
         }
         panic!(
             "each kernel for {} is fine, and all of them are not",

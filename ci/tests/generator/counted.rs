@@ -147,12 +147,18 @@ const IN_CONFLICT: &[(&str, &str, &str)] = &[
     ("gemm_sm90_s8_", "d.r2s", PAIRS_OF_WORDS),
     ("gemm_sm90_u8_", "d.r2s", PAIRS_OF_WORDS),
     ("gemm_sm90_tf32_", "d.r2s", PAIRS_OF_WORDS),
+    ("gemm_sm90_tf32_", "a.s2r", ROWS_OF_BOXES),
+    ("gemm_sm90_tf32_", "b.s2r", ROWS_OF_BOXES),
     ("transpose_f64@", "s.r2s", FEW_ELEMENTS),
 ];
 /// Accumulators of 32 bits lie in pairs: 16 lanes store 4 rows of 32 bytes, and swizzles of 64 and
 /// 128 bytes put those of two rows into the same banks. Rows of 32 bytes are free, in boxes of
 /// which a tile has 4 times as many: some have them, as no wider ones fit their columns.
 const PAIRS_OF_WORDS: &str = "pairs of 32-bit accumulators in boxes of 128 bytes";
+
+/// Lanes load 8 rows of 4 columns, each column a row of 128 bytes of a box: the swizzle puts two of
+/// the columns into the same banks.
+const ROWS_OF_BOXES: &str = "rows of an MMA's A out of boxes that lie along them";
 
 /// A tile of which each thread has few vectors leaves warps no lanes in other rows to write to
 /// other banks: of the widths, lanes in a row, pitches and swizzles that are tried none is free.
@@ -240,14 +246,16 @@ fn uncertified(one: &Counted, report: &Report) -> Vec<String> {
     complaints
 }
 
-/// What lanes did: whether the parts of a warp that went apart wait for a barrier one after the
-/// other or together is the schedule's.
+/// What lanes did: whether the parts of a warp that went apart wait for a barrier, and load what is
+/// behind it, one after the other or together is the schedule's.
 fn of_lanes(counters: &Counters) -> Counters {
     let mut counters = counters.clone();
     counters
         .classes
         .iter_mut()
         .for_each(|class| class.executions = 0);
+    let loads = &mut counters.shared_load;
+    (loads.requests, loads.wavefronts) = (0, 0);
     counters
 }
 

@@ -191,6 +191,19 @@ fn traffic(step: &Step, c: &Counters) -> (SharedTraffic, GlobalTraffic) {
     }
 }
 
+/// Whether what ran conflicts as the certificate says. Rows are loaded right behind a wait, from
+/// which lanes of a warp may come one after the other: fewer at a time conflict less.
+fn agree(one: &Counted, step: &Step, found: f64, predicted: f64) -> bool {
+    let id = &one.subject.name;
+    let mut rows = IN_CONFLICT.iter();
+    let behind_a_wait = rows
+        .any(|(name, of, why)| *why == ROWS_OF_BOXES && id.starts_with(name) && step.step == *of);
+    match behind_a_wait {
+        true => (1.0..=predicted).contains(&found) && found > 1.0,
+        false => found == predicted,
+    }
+}
+
 /// What a run counts that the kernel's certificate does not say.
 fn uncertified(one: &Counted, report: &Report) -> Vec<String> {
     let mut complaints = Vec::from_iter(unlisted(one, &report.counters));
@@ -215,7 +228,7 @@ fn uncertified(one: &Counted, report: &Report) -> Vec<String> {
             // Whole tiles may leave out a step that edges need.
             compared += usize::from(found.requests > 0);
             let found = counted_wavefronts(&found);
-            if found[1] > 0 && ratio(found) != ratio(predicted) {
+            if found[1] > 0 && !agree(one, step, ratio(found), ratio(predicted)) {
                 complaints.push(format!("{name}: wavefronts {predicted:?} became {found:?}"));
             }
         }
@@ -223,7 +236,7 @@ fn uncertified(one: &Counted, report: &Report) -> Vec<String> {
             let found = lines.iter().filter(|(shared, _)| shared.requests > 0);
             let found = found.map(|(shared, _)| Some(ratio(counted_wavefronts(shared))));
             if let Some(found) = worst(found)
-                && found != predicted
+                && !agree(one, step, found, predicted)
             {
                 complaints.push(format!("{name}: degree {predicted} became {found}"));
             }

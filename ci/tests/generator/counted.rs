@@ -194,14 +194,17 @@ fn traffic(step: &Step, c: &Counters) -> (SharedTraffic, GlobalTraffic) {
 /// Whether what ran conflicts as the certificate says. Rows are loaded right behind a wait, from
 /// which lanes of a warp may come one after the other: fewer at a time conflict less.
 fn agree(one: &Counted, step: &Step, found: f64, predicted: f64) -> bool {
-    let id = &one.subject.name;
-    let mut rows = IN_CONFLICT.iter();
-    let behind_a_wait = rows
-        .any(|(name, of, why)| *why == ROWS_OF_BOXES && id.starts_with(name) && step.step == *of);
-    match behind_a_wait {
-        true => (1.0..=predicted).contains(&found) && found > 1.0,
+    match reason(&one.subject.name, step) == Some(ROWS_OF_BOXES) {
+        true => found > 1.0 && found <= predicted,
         false => found == predicted,
     }
+}
+
+/// Why a step of a kernel is in conflict, where one is listed.
+fn reason(kernel: &str, step: &Step) -> Option<&'static str> {
+    let mut rows = IN_CONFLICT.iter();
+    let row = rows.find(|(name, of, _)| kernel.starts_with(name) && step.step == *of);
+    row.map(|(.., why)| *why)
 }
 
 /// What a run counts that the kernel's certificate does not say.
@@ -259,16 +262,19 @@ fn uncertified(one: &Counted, report: &Report) -> Vec<String> {
     complaints
 }
 
-/// What lanes did: whether the parts of a warp that went apart wait for a barrier, and load what is
-/// behind it, one after the other or together is the schedule's.
-fn of_lanes(counters: &Counters) -> Counters {
+/// What lanes did: whether the parts of a warp that went apart wait for a barrier, and load rows
+/// that are behind it, one after the other or together is the schedule's.
+fn of_lanes(one: &Counted, counters: &Counters) -> Counters {
     let mut counters = counters.clone();
     counters
         .classes
         .iter_mut()
         .for_each(|class| class.executions = 0);
-    let loads = &mut counters.shared_load;
-    (loads.requests, loads.wavefronts) = (0, 0);
+    let is_behind_a_wait = |step: &Step| reason(&one.subject.name, step) == Some(ROWS_OF_BOXES);
+    if one.steps.iter().any(is_behind_a_wait) {
+        let loads = &mut counters.shared_load;
+        (loads.requests, loads.wavefronts) = (0, 0);
+    }
     counters
 }
 
@@ -280,7 +286,7 @@ fn counters_are_as_recorded_under_every_schedule_and_as_certified() {
         let mut reports = runs.map(|options| launch.run(&module, &options).unwrap().report);
         let first = reports.next().unwrap();
         for report in reports {
-            let [found, before] = [&report, &first].map(|one| of_lanes(&one.counters));
+            let [found, before] = [&report, &first].map(|run| of_lanes(one, &run.counters));
             assert_eq!(found, before, "{}", one.subject.name);
         }
         let lines = lines(&one.subject.name, &first.counters);
@@ -305,11 +311,8 @@ fn has_narrow_boxes(kernel: &Kernel) -> bool {
 /// The steps of a kernel that are listed as in conflict.
 fn listed(kernel: &Kernel, steps: &[Step]) -> Vec<String> {
     let is_listed = |step: &&Step| {
-        let mut rows = IN_CONFLICT.iter();
-        rows.any(|(name, of, why)| {
-            let is_free = *why == PAIRS_OF_WORDS && has_narrow_boxes(kernel);
-            kernel.id.starts_with(name) && step.step == *of && !is_free
-        })
+        let why = reason(&kernel.id, step);
+        why.is_some_and(|why| why != PAIRS_OF_WORDS || !has_narrow_boxes(kernel))
     };
     let listed = steps.iter().filter(is_listed);
     listed.map(|step| step.step.clone()).collect()

@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 
 use tilewright_codegen::atoms::model::Kind;
-use tilewright_codegen::atoms::sync::{Act, SyncFacts};
 use tilewright_codegen::ir::thread::program::Stmt;
 use tilewright_codegen::spec::{self, Point};
 use tilewright_codegen::{ir, lower, plan};
@@ -36,12 +35,7 @@ fn agreed(point: &Point) -> Option<BTreeSet<String>> {
     let program = lower::lower(&plan, &ir::tile::build::build(&plan).unwrap()).unwrap();
     let mut ids = BTreeSet::new();
     called(&program.body, &mut ids);
-    // Partial sums come in pairs where threads have registers for two, which lowering counts.
-    let is_pair = |facts: &SyncFacts| facts.does == Act::AddTwoPartials;
-    let (pairs, all): (Vec<_>, Vec<_>) = plan.sync.iter().partition(|(facts, _)| is_pair(facts));
-    let mut chosen: BTreeSet<String> = all.iter().map(|(_, atom)| atom.id.clone()).collect();
-    let pairs = pairs.iter().map(|(_, atom)| atom.id.clone());
-    chosen.extend(pairs.filter(|id| ids.contains(id)));
+    let chosen: BTreeSet<String> = plan.sync.values().map(|atom| atom.id.clone()).collect();
     assert_eq!(ids, chosen, "{}", point.id);
     Some(ids)
 }

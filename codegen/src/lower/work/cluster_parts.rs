@@ -12,9 +12,10 @@ use crate::error::Result;
 use crate::ir::thread::expr::{add, int, mul, rem};
 use crate::ir::thread::program::{Arg, Expr, IntType, Special, Stmt};
 use crate::ir::tile::{Op, TileId};
-use crate::lower::work::partials::{VECTOR, VECTOR_BYTES};
+use crate::lower::work::partials::VECTOR_BYTES;
 use crate::lower::{Lowering, bug};
 use crate::plan::data::arena::Holds;
+use crate::plan::data::partials::VECTOR;
 use crate::plan::work_tiles::parts::PartRule;
 use crate::plan::work_tiles::spans::Part;
 

@@ -12,19 +12,13 @@ use crate::ir::thread::expr::{add, eq, int, long, lt, max, min, mul, rem, widen}
 use crate::ir::thread::program::{Address, Arg, Expr, IntType, Reg, Special, Stmt};
 use crate::ir::tile::{Op, TileId};
 use crate::lower::{Lowering, bug};
-use crate::plan::data::teams::Team;
+use crate::plan::data::partials::VECTOR;
 use crate::plan::work_tiles::FLAG_BYTES;
 use crate::plan::work_tiles::spans::Part;
 
-/// Registers of a consumer besides accumulators and what it loads.
-const OTHER_REGISTERS: usize = 56;
 /// Most vectors that a thread loads at a time.
 const MOST_AT_A_TIME: usize = 32;
-/// Vectors that there must be registers for where two givers' are loaded at a time.
-const FREE_FOR_TWO: usize = 16;
-/// Accumulators that one instruction moves.
-pub(super) const VECTOR: usize = 4;
-/// Bytes of them.
+/// Bytes of the accumulators that one instruction moves.
 pub(super) const VECTOR_BYTES: i64 = 16;
 /// Bytes of a flag.
 const FLAG: i64 = 4;
@@ -159,7 +153,7 @@ impl Lowering<'_> {
     /// Adds the accumulators of two givers at a time, so that they are on their way together, where
     /// there are registers for them.
     fn add_givers(&mut self, [from, past]: [Expr; 2], acc: TileId) -> Result<Vec<Stmt>> {
-        if self.free_vectors(self.buffer(acc, 0)?.len()) < FREE_FOR_TWO {
+        if !self.plan.adds_in_pairs() {
             let one = |own: &mut Self, giver, _| own.add_of(acc, giver, None);
             return self.for_each_giver([from, past], int(1), one);
         }
@@ -254,19 +248,10 @@ impl Lowering<'_> {
     /// Vectors of each giver to be loaded at a time, into registers next to the accumulators, so
     /// many in all: about the same number each time, in as few times as registers allow.
     fn vectors_at_a_time(&self, all: usize, givers: usize) -> usize {
-        let free = self.free_vectors(all * VECTOR);
+        let free = self.plan.free_vectors(all * VECTOR);
         let most = free.min(MOST_AT_A_TIME) / givers;
         let times = all.div_ceil(most.max(1)).max(1);
         all.div_ceil(times).max(1)
-    }
-
-    /// Vectors that there are registers for next to so many accumulators.
-    fn free_vectors(&self, accumulators: usize) -> usize {
-        let registers = match &self.plan.roles {
-            Some(roles) => roles.registers(Team::Consumers),
-            None => self.plan.registers_of_a_thread(),
-        };
-        (registers as usize).saturating_sub(accumulators + OTHER_REGISTERS) / VECTOR
     }
 
     /// Where the vector of that number is, behind the thread's first.

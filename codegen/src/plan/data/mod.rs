@@ -8,6 +8,7 @@
 //! - `folds`: reductions across threads
 //! - `combining`: outputs added to what is there (atomics, deterministic sums)
 //! - `values`: the graph of values in registers, and passes over chunked rows
+//! - `partials`: partial sums, how many are on their way at a time
 //! - `teams`: who works in a CTA
 //! - `warp_roles`: producer and consumer warps, pipes that boxes fill, staging
 //! - `model`: the plan
@@ -23,6 +24,7 @@ pub mod moves;
 pub mod folds;
 pub mod combining;
 pub mod values;
+pub mod partials;
 pub mod teams;
 pub mod warp_roles;
 pub mod model;

@@ -140,22 +140,12 @@ fn fragment_copy(
     let path = spec.schedule.copy.get(name).cloned().unwrap_or_default();
     let given = path.s2r.unwrap_or_default();
     let what = Hop::S2r.key(name);
-    let wanted = |collective| Wanted {
-        bytes: None,
-        collective,
-        ..Wanted::vector(Space::Smem, Space::Rmem, 0)
-    };
     let candidates: Vec<Arc<Atom>> = match &given {
         Auto::Given(_) => chooser
-            .copy(&what, &given, wanted(true))
+            .copy(&what, &given, any_load(true))
             .into_iter()
             .collect(),
-        Auto::Auto => {
-            let mut atoms = chooser.copies(wanted(true));
-            atoms.extend(chooser.copies(wanted(false)));
-            atoms.sort_by_key(|atom| std::cmp::Reverse(atom.register_bits()));
-            atoms
-        }
+        Auto::Auto => widest_loads(chooser),
     };
     let swizzle = spec.schedule.swizzle.get(name).cloned().unwrap_or_default();
     let planned = |chooser: &mut Chooser<'_>, atom: &Arc<Atom>| {
@@ -190,6 +180,23 @@ fn fragment_copy(
     let cheapest = cheapest.map(|(_, atom)| atom);
     let found = chooser.first(&what, cheapest, |chooser, atom| planned(chooser, atom))?;
     Ok(found.map(|(placed, _)| placed))
+}
+
+/// Loads from shared memory of any width, of a warp together or of each thread.
+fn any_load(collective: bool) -> Wanted {
+    Wanted {
+        bytes: None,
+        collective,
+        ..Wanted::vector(Space::Smem, Space::Rmem, 0)
+    }
+}
+
+/// All of them, the widest first.
+pub(super) fn widest_loads(chooser: &Chooser<'_>) -> Vec<Arc<Atom>> {
+    let mut atoms = chooser.copies(any_load(true));
+    atoms.extend(chooser.copies(any_load(false)));
+    atoms.sort_by_key(|atom| std::cmp::Reverse(atom.register_bits()));
+    atoms
 }
 
 /// The load of a tile by that atom, if it fills the MMA's fragments.

@@ -240,11 +240,16 @@ const NEEDS: &[Need] = &[
         facts: &[
             SyncFacts::of(Act::StorePartial, Scope::Gpu).on(Space::Gmem),
             SyncFacts::of(Act::AddPartial, Scope::Gpu).on(Space::Gmem),
-            SyncFacts::of(Act::AddTwoPartials, Scope::Gpu).on(Space::Gmem),
             SyncFacts::of(Act::RaiseFlag, Scope::Gpu).on(Space::Gmem),
             SyncFacts::of(Act::AwaitFlag, Scope::Gpu).on(Space::Gmem),
             SyncFacts::of(Act::ClearFlag, Scope::Gpu).on(Space::Gmem),
         ],
+    },
+    Need {
+        of: Phrase::new("{} stream_k", &["scheduler.kind"]),
+        instead: Phrase::new("{} persistent", &["scheduler.kind"]),
+        when: |plan| plan.work.spans().is_some() && plan.adds_in_pairs(),
+        facts: &[SyncFacts::of(Act::AddTwoPartials, Scope::Gpu).on(Space::Gmem)],
     },
 ];
 

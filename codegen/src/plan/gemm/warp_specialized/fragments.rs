@@ -3,18 +3,17 @@
 
 use std::sync::Arc;
 
-use crate::atoms::model::{Atom, Space};
+use super::MMA_ROWS;
+use crate::arch::WARPGROUP;
+use crate::atoms::model::Atom;
 use crate::error::{Result, message};
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::{Hop, SmemTile, Step};
-use crate::plan::gemm::multistage_copies::into_fragment;
-use crate::plan::instructions::choose::{Chooser, Wanted};
+use crate::plan::gemm::multistage_copies::{into_fragment, widest_loads};
+use crate::plan::instructions::choose::Chooser;
 use crate::plan::smem::accesses::SmemAccesses;
 use crate::spec::keys::model::{Operand, Spec};
 use crate::spec::keys::paths;
-
-use super::MMA_ROWS;
-use crate::arch::WARPGROUP;
 
 /// Registers of a thread for the fragments of one MMA's rows, of a whole step along k.
 pub(super) fn registers(spec: &Spec, a: &Operand) -> i64 {
@@ -35,14 +34,7 @@ pub(super) fn fragments(
     let (Some(_), Some(smem)) = (mma, smem) else {
         return Ok(());
     };
-    let loads = |collective| Wanted {
-        bytes: None,
-        collective,
-        ..Wanted::vector(Space::Smem, Space::Rmem, 0)
-    };
-    let mut atoms = chooser.copies(loads(true));
-    atoms.extend(chooser.copies(loads(false)));
-    atoms.sort_by_key(|atom| std::cmp::Reverse(atom.register_bits()));
+    let atoms = widest_loads(chooser);
     let tile = [spec.schedule.cta_tile[0], spec.schedule.cta_tile[2]];
     let what = Hop::S2r.key(&a.name);
     let step = chooser.first(&what, atoms, |chooser, atom| {

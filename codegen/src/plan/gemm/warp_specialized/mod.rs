@@ -295,18 +295,15 @@ fn inputs(
         return Ok((loads, descriptors));
     };
     let [mma_m, mma_n, mma_k] = facts.mnk;
-    let [a_in_smem, b_in_smem] = facts.smem;
-    for (operand, rows, planes, mma_rows, shared_along, in_smem) in [
-        (a, m, 1, mma_m, 1, a_in_smem),
-        (b, n, planes, mma_n, 0, b_in_smem),
-    ] {
+    for (operand, rows, planes, mma_rows, shared_along) in
+        [(a, m, 1, mma_m, 1), (b, n, planes, mma_n, 0)]
+    {
         let input = Input {
             operand,
             tile: [planes * rows, k],
             planes,
             mma: [mma_rows, mma_k],
             atom: &mma.atom,
-            in_smem,
             shared_along,
             parts: spec.schedule.cluster[shared_along] as u32,
         };

@@ -41,8 +41,6 @@ pub(super) struct Input<'s> {
     pub planes: i64,
     /// The MMA.
     pub atom: &'s Atom,
-    /// Whether it reads the operand in shared memory.
-    pub in_smem: bool,
     /// The mode along which CTAs of the cluster share the tile, which the operand does not have.
     pub shared_along: usize,
     /// CTAs that share it.
@@ -53,6 +51,12 @@ impl Input<'_> {
     /// Whether several CTAs share it.
     fn is_shared(&self) -> bool {
         self.parts > 1
+    }
+
+    /// Whether the MMA reads it in shared memory.
+    fn in_smem(&self) -> bool {
+        let facts = self.atom.mma.as_ref().zip(self.operand.factor());
+        facts.is_some_and(|(facts, factor)| facts.smem[factor])
     }
 }
 
@@ -74,7 +78,7 @@ pub(super) fn input(
         chooser.violate(code, message!("{} {misfit}", paths::operand(name)));
         return Ok(None);
     };
-    if contiguous == 0 && input.in_smem && !reads_either_way(spec, chooser, input) {
+    if contiguous == 0 && input.in_smem() && !reads_either_way(spec, chooser, input) {
         return Ok(None);
     }
     let Some(atom) = load_atom(spec, chooser, operand, input.is_shared()) else {
@@ -88,11 +92,11 @@ pub(super) fn input(
     };
     let span = width / bytes;
     let layout = input_layout(tile, contiguous, span, bytes)?;
-    let descriptor = match input.in_smem {
+    let descriptor = match input.in_smem() {
         true => descriptor_of(chooser, input, &layout, contiguous)?,
         false => None,
     };
-    if input.in_smem && descriptor.is_none() {
+    if input.in_smem() && descriptor.is_none() {
         return Ok(None);
     }
     if operand.packed && !packs(chooser, input) {

@@ -308,9 +308,9 @@ impl Device {
         let kernel = &loaded.kernel;
         let fit = self.fit(kernel, problem)?;
         match (self, &loaded.code) {
-            (Device::Cuda(device), Code::Cuda(code)) => {
+            (Device::Cuda(device), Code::Cuda(_)) => {
                 let launch = prepare_cuda(loaded, &fit, device, &views(args)?)?;
-                device.launch(code, &launch)?;
+                device.launch(loaded, &launch, None)?;
                 Ok(LaunchReport::default())
             }
             (Device::Emulator(device), Code::Emulated(code)) => {

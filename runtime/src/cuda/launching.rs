@@ -23,24 +23,16 @@ use crate::observe::nvtx;
 const STACK_PARAMS: usize = 64;
 
 impl CudaDevice {
-    /// Enqueues a kernel's launches, which passed every check, in a range of the kernel's id.
-    ///
-    /// # Errors
-    /// When the driver refuses it; failures of the kernel itself show at the next wait.
-    pub fn launch(&self, kernel: &CudaKernel, launch: &Launch) -> Result<(), Error> {
-        // SAFETY: the stream is the device's own, or one that outlives the device: see `on_stream`.
-        unsafe { self.launch_on(self.stream().cu_stream(), kernel, launch, None) }
-    }
-
-    /// The same on a stream, with the address of scratch memory as large as the launch wants it,
-    /// whose start is zero as promised; without one, with scratch memory that is kept for the
-    /// stream. Nothing is allocated but that, once.
+    /// Enqueues a kernel's launches, which passed every check, on a stream, in a range of the
+    /// kernel's id, with the address of scratch memory as large as the launch wants it, whose start
+    /// is zero as promised; without one, with scratch memory that is kept for the stream. Nothing
+    /// is allocated but that, once.
     ///
     /// # Safety
     /// The stream is one of the device's primary context; null is the default stream.
     ///
     /// # Errors
-    /// As [`CudaDevice::launch`].
+    /// When the driver refuses it; failures of the kernel itself show at the next wait.
     pub(crate) unsafe fn launch_on(
         &self,
         stream: sys::CUstream,
@@ -108,14 +100,13 @@ impl CudaDevice {
         kernel: &CudaKernel,
         launch: &Launch,
     ) -> Result<u64, Error> {
-        match launch.wants_workspace() {
+        match launch.workspace() {
+            0 => Ok(0),
             // SAFETY: the caller's promise is the callee's.
-            true => unsafe {
+            bytes => unsafe {
                 let (id, counts) = (&kernel.id, &kernel.counts);
-                let bytes = launch.scratch_bytes();
                 kernel.scratch.address(self, stream, id, counts, bytes)
             },
-            false => Ok(0),
         }
     }
 

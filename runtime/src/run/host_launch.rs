@@ -52,14 +52,10 @@ impl HostLaunch {
         let views: Vec<View<'_>> = operands.iter().map(Placed::view).collect();
         let launch = prepare(kernel, &fit, device.info(), &views);
         let launch = launch.map_err(|refusals| refused(kernel, refusals))?;
-        let workspace_bytes = match launch.wants_workspace() {
-            true => launch.scratch_bytes(),
-            false => 0,
-        };
         Ok(HostLaunch {
             loaded,
             problem,
-            workspace_bytes,
+            workspace_bytes: launch.workspace(),
             is_empty: fit.is_empty(),
         })
     }

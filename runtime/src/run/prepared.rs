@@ -47,10 +47,7 @@ impl Prepared {
 
     /// Scratch memory that it wants; 0 where it takes none.
     pub fn workspace_bytes(&self) -> u64 {
-        match self.launch.wants_workspace() {
-            true => self.launch.scratch_bytes(),
-            false => 0,
-        }
+        self.launch.workspace()
     }
 
     /// The kernel with its code.
@@ -64,13 +61,22 @@ impl Prepared {
 
     /// The address of scratch memory of the caller's, if it is large and aligned enough.
     pub(crate) fn lent(&self, workspace: Option<&DeviceMemory>) -> Result<Option<u64>, Error> {
-        let Some(lent) = workspace else {
-            return Ok(None);
-        };
-        let (address, bytes) = (lent.address(), lent.bytes());
-        check_workspace(self.kernel(), self.workspace_bytes(), address, bytes)?;
-        Ok(Some(address))
+        lent(self.kernel(), &self.launch, workspace)
     }
+}
+
+/// The address of scratch memory that a caller lends a launch, if it is large and aligned enough.
+fn lent(
+    kernel: &Kernel,
+    launch: &Launch,
+    workspace: Option<&DeviceMemory>,
+) -> Result<Option<u64>, Error> {
+    let Some(lent) = workspace else {
+        return Ok(None);
+    };
+    let (address, bytes) = (lent.address(), lent.bytes());
+    check_workspace(kernel, launch.workspace(), address, bytes)?;
+    Ok(Some(address))
 }
 
 impl CudaDevice {
@@ -138,6 +144,27 @@ impl CudaDevice {
         let code = prepared.code()?;
         // SAFETY: the caller's promise is the callee's.
         unsafe { self.launch_on(stream.cast(), code, &prepared.launch, address) }
+    }
+}
+
+impl CudaDevice {
+    /// Enqueues a launch that passed every check on the device's stream, with scratch memory of the
+    /// caller's, zero before the first launch and no other work's until this one is done; with
+    /// `None` with what the runtime keeps for the stream, as long as the kernel is loaded.
+    ///
+    /// # Errors
+    /// As [`CudaDevice::enqueue`]; when the kernel is not of a GPU.
+    pub fn launch(
+        &self,
+        loaded: &LoadedKernel,
+        launch: &Launch,
+        workspace: Option<&DeviceMemory>,
+    ) -> Result<(), Error> {
+        let address = lent(loaded.kernel(), launch, workspace)?;
+        let code = loaded.cuda().ok_or(Error::ForeignBuffer)?;
+        let stream = self.stream().cu_stream();
+        // SAFETY: the stream is the device's own, or one that outlives the device: see `on_stream`.
+        unsafe { self.launch_on(stream, code, launch, address) }
     }
 }
 

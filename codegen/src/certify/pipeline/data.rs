@@ -93,7 +93,8 @@ impl Machine<'_> {
     }
 
     /// Products of fragments, which loads have left in registers; or of slots, which the member has
-    /// been given, or of a slot and fragments, which are to stay as they are until products are done.
+    /// been given, or of a slot and fragments, which are to stay as they are until products are
+    /// done.
     pub(super) fn mma(
         &mut self,
         at: usize,

@@ -13,7 +13,7 @@ const KINDS: [&str; 6] = [
     "cta_tile: '(128,64,64)'\npipeline: { schedule: cooperative }\nmma: { atoms: '(1,1,1)' }",
     "cta_tile: '(64,128,32)'\npipeline: { schedule: cooperative }\nmma: { atoms: '(1,2,1)' }",
     "cta_tile: '(64,64,32)'\npipeline: { schedule: pingpong }\ncluster: '(2,1,1)'",
-    "cta_tile: '(64,64,32)'\nscheduler: { kind: stream_k }\ncluster: '(1,2,1)'",
+    "cta_tile: '(64,64,32)'\nscheduler: { kind: stream_k }\ncluster: '(4,1,1)'",
     "cta_tile: '(64,64,32)'\ncluster: '(1,1,2)'",
 ];
 
@@ -98,6 +98,10 @@ fn what_has_no_such_way_is_refused_with_the_one_that_there_is() {
     let rows = text("cta_tile: '(128,64,32)'\npipeline: { schedule: cooperative, in_flight: 1 }");
     let told = refused(&rows);
     assert!(told.contains("while registers that they read"), "{told}");
+    let shared =
+        text("cta_tile: '(128,64,32)'\ncluster: '(2,2,1)'\npipeline: { schedule: cooperative }");
+    let told = refused(&shared);
+    assert!(told.contains("use (2,1,1)"), "{told}");
     // b is read in shared memory: it would be a in the other roles.
     let columns = text(KINDS[0]).replace("(1,lda)", "(lda,1)");
     let columns = columns.replace("(ldb,1)", "(1,ldb)");

@@ -8,10 +8,10 @@
 //! - `folds`: reductions across threads
 //! - `combining`: outputs added to what is there (atomics, deterministic sums)
 //! - `values`: the graph of values in registers, and passes over chunked rows
-//! - `partials`: partial sums, how many are on their way at a time
 //! - `teams`: who works in a CTA
 //! - `warp_roles`: producer and consumer warps, pipes that boxes fill, staging
 //! - `model`: the plan
+//! - `partials`: partial sums, how many are on their way at a time
 //! - `realigned`: operands that are copied into the workspace first
 //! - `gaps`: what extents must be where operands lie without gaps (alignment of rows)
 //! - `print`: how it prints
@@ -24,10 +24,10 @@ pub mod moves;
 pub mod folds;
 pub mod combining;
 pub mod values;
-pub mod partials;
 pub mod teams;
 pub mod warp_roles;
 pub mod model;
+pub mod partials;
 pub mod realigned;
 pub mod gaps;
 mod print;

@@ -26,7 +26,7 @@ use crate::verify::{
 use tilewright_runtime::Error;
 use tilewright_runtime::Launch;
 use tilewright_runtime::Problem;
-use tilewright_runtime::cuda::BlasLt;
+use tilewright_runtime::cuda::{BlasLt, DeviceMemory};
 use tilewright_runtime::operand_bytes;
 use tilewright_runtime::parts::{prepare_cuda, views};
 use tilewright_runtime::{Arg, Buffer, LoadedKernel};
@@ -61,10 +61,19 @@ pub(crate) struct Runner<'k> {
     pub kernel: &'k Kernel,
     loaded: std::sync::Arc<LoadedKernel>,
     launches: Vec<Launch>,
+    /// Scratch memory of its launches, zero at first; `None` at rest, and where they want none.
+    workspace: Option<DeviceMemory>,
     /// Operands in the kernel's own order, which its launches read.
     _packed: Vec<Buffer>,
     /// What the judge said; `None` before it was asked.
     pub verdict: Option<Verdict>,
+}
+
+impl Runner<'_> {
+    /// Frees its scratch memory, until it is woken.
+    pub(crate) fn rest(&mut self) {
+        self.workspace = None;
+    }
 }
 
 impl Bench<'_> {
@@ -394,13 +403,28 @@ impl Bench<'_> {
                 &views(&args)?,
             )?);
         }
-        Ok(Runner {
+        let mut runner = Runner {
             kernel: entry.kernel,
             loaded,
             launches,
+            workspace: None,
             _packed: packed.into_iter().flatten().collect(),
             verdict: None,
-        })
+        };
+        self.wake(&mut runner)?;
+        Ok(runner)
+    }
+
+    /// Gives a runner the scratch memory that its launches want, if it has none: what it is given
+    /// is its own, so that nothing of a kernel that is not timed any more stays with the runtime.
+    pub(crate) fn wake(&self, runner: &mut Runner<'_>) -> Result<(), Error> {
+        let bytes = runner.launches.iter().map(Launch::workspace).max();
+        if let (Some(bytes @ 1..), None) = (bytes, &runner.workspace) {
+            let memory = self.device.alloc(bytes)?;
+            self.device.fill(&memory, 0)?;
+            runner.workspace = Some(memory);
+        }
+        Ok(())
     }
 
     /// Of each set the operands that a kernel wants in an order of its own: peers read them as they
@@ -451,8 +475,8 @@ impl Bench<'_> {
     }
 
     fn enqueue(&self, runner: &Runner<'_>, set: usize) -> Result<(), Error> {
-        let code = runner.loaded.cuda().ok_or(Error::ForeignBuffer)?;
-        self.device.launch(code, &runner.launches[set])
+        let launch = &runner.launches[set];
+        (self.device).launch(&runner.loaded, launch, runner.workspace.as_ref())
     }
 
     /// A contender that runs a kernel.

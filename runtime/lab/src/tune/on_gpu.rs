@@ -86,6 +86,21 @@ fn missing(candidate: usize) -> Failure {
 }
 
 impl<'k> GpuMeasurer<'_, 'k> {
+    /// Candidates with their scratch memory; all others rest, so that hundreds of them fit a GPU.
+    fn woken(&mut self, candidates: &[usize]) -> Result<(), Failure> {
+        for (at, runner) in self.runners.iter_mut().enumerate() {
+            if let (Some(runner), false) = (runner, candidates.contains(&at)) {
+                runner.rest();
+            }
+        }
+        for at in candidates {
+            let runner = self.runners.get_mut(*at).and_then(Option::as_mut);
+            let runner = runner.ok_or_else(|| missing(*at))?;
+            self.gpu.bench.wake(runner).map_err(Failure::of_device)?;
+        }
+        Ok(())
+    }
+
     fn ready(&self, candidates: &[usize]) -> Result<Vec<(&Entry<'k>, &Runner<'k>)>, Failure> {
         let one = |at: &usize| {
             let runner = self.runners.get(*at).and_then(Option::as_ref);
@@ -113,11 +128,12 @@ impl Measurer for GpuMeasurer<'_, '_> {
             .entries
             .get(candidate)
             .ok_or_else(|| missing(candidate))?;
-        let runner = bench.loaded(entry, &self.workload).map_err(blame)?;
+        let mut runner = bench.loaded(entry, &self.workload).map_err(blame)?;
         let cut = self.cut(SCREEN_US);
         let contender = bench.contender(&runner);
         let us = quick_us(bench.device, &contender, &cut, self.fastest_us).map_err(blame)?;
         drop(contender);
+        runner.rest();
         self.fastest_us = self.fastest_us.min(us);
         if let Some(place) = self.runners.get_mut(candidate) {
             *place = Some(runner);
@@ -126,6 +142,7 @@ impl Measurer for GpuMeasurer<'_, '_> {
     }
 
     fn verify(&mut self, candidate: usize) -> Result<(), Failure> {
+        self.woken(&[candidate])?;
         let TuningGpu {
             bench,
             drawn: count,
@@ -150,6 +167,7 @@ impl Measurer for GpuMeasurer<'_, '_> {
     }
 
     fn race(&mut self, candidates: &[usize], rounds: usize) -> Result<Vec<f64>, Failure> {
+        self.woken(candidates)?;
         let bench = &self.gpu.bench;
         let ready = self.ready(candidates)?;
         let contenders: Vec<_> = ready.iter().map(|(_, r)| bench.contender(r)).collect();
@@ -164,6 +182,7 @@ impl Measurer for GpuMeasurer<'_, '_> {
     }
 
     fn measure(&mut self, candidates: &[usize], mode: Mode) -> Result<Vec<Row>, Failure> {
+        self.woken(candidates)?;
         let ready = self.ready(candidates)?;
         let rows = self.gpu.bench.group_rows(&ready, &self.workload, mode);
         rows.map_err(Failure::of_device)

@@ -119,9 +119,12 @@ impl Launch {
         self.parts.iter().any(LaunchPart::wants_workspace)
     }
 
-    /// Bytes of the scratch memory with its promised zeros, at least 1.
-    pub fn scratch_bytes(&self) -> u64 {
-        scratch_bytes(self.workspace_bytes, self.workspace_zero_bytes)
+    /// Bytes of scratch memory that it wants, with the promised zeros; 0 where it takes none.
+    pub fn workspace(&self) -> u64 {
+        match self.wants_workspace() {
+            true => scratch_bytes(self.workspace_bytes, self.workspace_zero_bytes),
+            false => 0,
+        }
     }
 
     /// Writes every tensor map of operands into the parameter blocks with a backend's encoder;

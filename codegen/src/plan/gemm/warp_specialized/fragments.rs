@@ -34,6 +34,7 @@ pub(super) fn fragments(
     let (Some(_), Some(smem)) = (mma, smem) else {
         return Ok(());
     };
+    check_shared(spec, chooser, a);
     let atoms = widest_loads(chooser);
     let tile = [spec.schedule.cta_tile[0], spec.schedule.cta_tile[2]];
     let what = Hop::S2r.key(&a.name);
@@ -42,6 +43,21 @@ pub(super) fn fragments(
     })?;
     plan.steps.extend(step);
     Ok(())
+}
+
+/// Refuses slots that CTAs fill for each other: threads that have read one would have to tell the
+/// whole cluster so, which ptxas 13.0 does by a fence of the whole GPU for each arrival.
+fn check_shared(spec: &Spec, chooser: &mut Chooser<'_>, a: &Operand) {
+    let [m, n, k] = spec.schedule.cluster;
+    if n > 1 {
+        let message = message!(
+            "{} ({m},{n},{k}) shares the tiles of {} among {n} CTAs, and threads load them into \
+             registers, which CTAs that fill slots for others do not learn of: use ({m},1,{k})",
+            paths::CLUSTER,
+            a.name
+        );
+        chooser.violate("cluster", message);
+    }
 }
 
 /// The load of a tile by that atom, if it fills fragments and finds its elements in a row.

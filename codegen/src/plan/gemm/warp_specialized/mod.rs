@@ -66,7 +66,6 @@ pub(super) fn plan(
         Auto::Given(schedule) => schedule,
         Auto::Auto => KernelSchedule::Cooperative,
     };
-    let [m, n] = [spec.schedule.cta_tile[0], spec.schedule.cta_tile[1]];
     let [along_m, along_n] = consumers(spec, schedule);
     check_planes(spec, chooser, along_n);
     let Some(mma) = tiled_mma(spec, chooser, [a, b], [along_m, along_n])? else {
@@ -79,22 +78,8 @@ pub(super) fn plan(
     plan.threads = (along_m * along_n) as u32 * WARPGROUP;
     check_cta_threads(spec, chooser, (consumers + 1) * WARPGROUP);
     plan.min_ctas_per_sm = Some(1);
-    let atom_n = n / along_n;
-    let planes = spec.problem.compute.plane_count();
-    // Sums of parts are beside the accumulators of one group of rows.
-    let part = spec.problem.compute.part().map_or(0, |_| atom_n / 2);
-    let accumulators = m / (MMA_ROWS * along_m) * planes * atom_n / 2 + part;
     plan.work = work(spec, &plan.work);
-    if accumulators > MOST_BESIDE_ADDRESSES && d.contiguous_axis() != Some(COLUMNS) {
-        plan.rows = Rows::Computed;
-    }
-    // A step's fragments of each group of rows, of 32-bit registers.
-    let rows = m / (MMA_ROWS * along_m);
-    let fragments = match mma.from_registers() {
-        true => rows * fragments::registers(spec, a),
-        false => 0,
-    };
-    let held = [accumulators + fragments, planes * atom_n];
+    let held = held(spec, plan, &mma, [a, d], [along_m, along_n]);
     let registers = registers(spec, chooser, &plan.work, consumers, held);
     let (mut loads, descriptors) = inputs(spec, chooser, plan, [a, b], &mma)?;
     plan.mma = Some(mma);
@@ -135,6 +120,31 @@ pub(super) fn plan(
     roles.pipes.extend(epilogue_loads);
     plan.roles = Some(roles);
     Ok(())
+}
+
+/// What a thread holds in registers, accumulators and a step's fragments, and the columns of its
+/// products; decides where the addresses of results are computed.
+fn held(
+    spec: &Spec,
+    plan: &mut Plan,
+    mma: &MmaPlan,
+    [a, d]: [&Operand; 2],
+    [along_m, along_n]: [i64; 2],
+) -> [i64; 2] {
+    let planes = spec.problem.compute.plane_count();
+    let atom_n = spec.schedule.cta_tile[1] / along_n;
+    // Groups of rows, each with accumulators; sums of parts are beside those of one.
+    let rows = spec.schedule.cta_tile[0] / (MMA_ROWS * along_m);
+    let part = spec.problem.compute.part().map_or(0, |_| atom_n / 2);
+    let accumulators = rows * planes * atom_n / 2 + part;
+    if accumulators > MOST_BESIDE_ADDRESSES && d.contiguous_axis() != Some(COLUMNS) {
+        plan.rows = Rows::Computed;
+    }
+    let fragments = match mma.from_registers() {
+        true => rows * fragments::registers(spec, a),
+        false => 0,
+    };
+    [accumulators + fragments, planes * atom_n]
 }
 
 /// Whether an operand has other elements for each part of the sums.

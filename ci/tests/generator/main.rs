@@ -3,7 +3,8 @@
 //! refuses.
 //!
 //! `BLESS=1` rewrites what is recorded: `programs.lock`, `ptx.lock`, `ptxas.lock`,
-//! `ci/data/ptxas.lock`, `ci/data/golden`, `ci/data/plans_refused`, `ci/data/counters.txt`.
+//! `ci/data/ptxas.lock`, `ci/data/golden`, `ci/data/plans_refused`, `ci/data/counters.txt`. `ALL=1`
+//! makes kernels of all shipped points in the place of a sample.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod architectures;

@@ -40,9 +40,8 @@ pub fn bytes(text: &str) -> Result<u64, String> {
         "GiB" => 30,
         unit => return Err(format!("unit `{unit}` is none of B, KiB, MiB, GiB")),
     };
-    let count: u64 = digits
-        .parse()
-        .map_err(|error| format!("`{digits}`: {error}"))?;
+    let number = digits.parse();
+    let count: u64 = number.map_err(|_| format!("`{digits}` is no whole number of 64 bits"))?;
     let bytes = count.checked_mul(1 << shift);
     bytes.ok_or_else(|| "more than 64 bits hold".to_owned())
 }
@@ -107,7 +106,7 @@ impl FromStr for Scalar {
             name: name.to_owned(),
             value: value
                 .parse()
-                .map_err(|error| format!("`{value}`: {error}"))?,
+                .map_err(|_| format!("`{value}` is no number, such as 0.5 or 1e-3"))?,
         })
     }
 }
@@ -157,11 +156,8 @@ impl FromStr for Arch {
 
 /// An extent or a stride: a number from 0.
 fn size(text: &str) -> Result<i64, String> {
-    match text.parse::<i64>() {
-        Ok(size @ 0..) => Ok(size),
-        Ok(size) => Err(format!("`{size}`: sizes are not below 0")),
-        Err(error) => Err(format!("`{text}`: {error}")),
-    }
+    let size = text.parse().ok().filter(|size| *size >= 0);
+    size.ok_or_else(|| format!("`{text}` is no whole number from 0 to {}", i64::MAX))
 }
 
 /// From here on a number is written with an exponent: nothing that is measured comes near it.

@@ -153,6 +153,8 @@ operations! {
     Larger "larger" "The larger, or the one that is a number.",
     Smaller "smaller" "The smaller, or the one that is a number.",
     Unordered "unordered" "Whether one is NaN.",
+    SinNear "sin_near" "Sine of what is within a turn.",
+    CosNear "cos_near" "Cosine of what is within a turn.",
     WithSign "with_sign" "The magnitude of the first with the sign of the second.",
     Truncated "truncated" "Remainder with the sign of the first.",
     Odd "odd" "A number as f32, rounded to odd.",

@@ -39,8 +39,8 @@ const SPECIAL: [Does; 10] = [
     Does::Sqrt,
     Does::Rsqrt,
     Does::Tanh,
-    Does::Sin,
-    Does::Cos,
+    Does::SinNear,
+    Does::CosNear,
     Does::Div,
 ];
 /// From an arrival to the end of the wait for it. Assumed.

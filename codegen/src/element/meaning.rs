@@ -65,6 +65,8 @@ fn real(does: Does, arguments: &[f64]) -> f64 {
         (Does::Rcp | Does::RcpFlushed, [a]) => 1.0 / a,
         (Does::Ex2, [a]) => a.exp2(),
         (Does::Lg2, [a]) => a.log2(),
+        (Does::SinNear, [a]) => a.sin(),
+        (Does::CosNear, [a]) => a.cos(),
         (Does::Larger, [a, b]) => a.max(*b),
         (Does::Smaller, [a, b]) => a.min(*b),
         (Does::Unordered, [a, b]) => truth(a.is_nan() || b.is_nan()),

@@ -59,6 +59,20 @@ pub(super) const RECIPES: &[Recipe] = &[
              -0.148389268), -0.918433729), -1.62790756)
          d = with_sign(1.0 - ex2(p * x), a)",
     ),
+    // Less the nearest number of turns (within a few hundredths of one up to 1e6), a turn in two
+    // parts: with the first nothing is rounded, as what is left is less than 4.
+    recipe(
+        Does::Sin,
+        F32,
+        "n = fma(a, 0.15915494309189535, 12582912.0) - 12582912.0
+         d = sin_near(fma(n, 1.7484556000744883e-7, fma(n, -6.2831854820251465, a)))",
+    ),
+    recipe(
+        Does::Cos,
+        F32,
+        "n = fma(a, 0.15915494309189535, 12582912.0) - 12582912.0
+         d = cos_near(fma(n, 1.7484556000744883e-7, fma(n, -6.2831854820251465, a)))",
+    ),
     recipe(Does::Rsqrt, F64, "d = 1.0 / sqrt(a)"),
     recipe(
         Does::Max,

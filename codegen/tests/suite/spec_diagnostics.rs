@@ -112,7 +112,7 @@ fn what_warnings_propose_is_meant() {
             let help = warning.help.clone().unwrap();
             for proposed in help.split('`').skip(1).step_by(2) {
                 let mended = match warning.code {
-                    "name-mismatch" | "zero-divisor" => {
+                    "empty-range" | "name-mismatch" | "rounded-integer" | "zero-divisor" => {
                         let (before, rest) = text.split_at(warning.span.bytes.start);
                         let behind = &rest[warning.span.bytes.len()..];
                         format!("{before}{proposed}{behind}")

@@ -4,10 +4,13 @@
 //! thing or the other and are warned of no more. A fold's body reaches as far as it can, so that
 //! `sum[k] a*b + bias[n]` adds the bias once for each k; who writes parentheses around the whole
 //! body means it. `+=` folds in the same way what the left side lacks. A mode in a value is its
-//! coordinate, so that `/ n` divides by 0 first where its extent is meant; `/ 0` always does.
+//! coordinate, so that `/ n` divides by 0 first where its extent is meant; `/ 0` always does, as
+//! `softcap(x, 0)` within. `clamp` with its ends the wrong way round is one number. Integers of 32
+//! bits become f32 beside other numbers, which rounds them before an integer is stored.
 
 use crate::affine::ModeId;
-use crate::formula::{Expr, ExprKind, Formula, ModeSet};
+use crate::dtype::DType;
+use crate::formula::{Expr, ExprKind, Formula, ModeSet, ValueType};
 use crate::functions::{Fold, Notation, Op};
 use crate::problem::{Problem, Span};
 use crate::syntax::Combine;
@@ -42,20 +45,127 @@ pub fn doubtful(formula: &Formula) -> Vec<Problem> {
         }
         folds(formula, value, false, &mut found);
         divisors(formula, value, &mut found);
+        ranges(formula, value, &mut found);
+        if statement.dtype == DType::S32 {
+            found.extend(rounded(formula, value));
+        }
     }
     found
 }
 
 /// Goes through the divisions of an expression for those by a mode's coordinate alone, or by 0.
 fn divisors(formula: &Formula, expr: &Expr, found: &mut Vec<Problem>) {
-    if let ExprKind::Apply { op, arguments } = &expr.kind
-        && let (Op::Div | Op::Rem, [_, divisor]) = (*op, arguments.as_slice())
-        && behind_parentheses(&formula.text, divisor.span.start) == divisor.span.start
-    {
+    let divisor = match &expr.kind {
+        ExprKind::Apply { .. } => divisor_of(expr),
+        ExprKind::Call {
+            inside, arguments, ..
+        } => parameter_that_divides(inside).and_then(|at| arguments.get(at)),
+        _ => None,
+    };
+    // Parentheses mean it.
+    let is_bare = |divisor: &&Expr| {
+        behind_parentheses(&formula.text, divisor.span.start) == divisor.span.start
+    };
+    if let Some(divisor) = divisor.filter(is_bare) {
         found.extend(zero_divisor(formula, divisor));
     }
     for one in expr.children() {
         divisors(formula, one, found);
+    }
+}
+
+/// What a quotient or a remainder divides by.
+fn divisor_of(expr: &Expr) -> Option<&Expr> {
+    match &expr.kind {
+        ExprKind::Apply {
+            op: Op::Div | Op::Rem,
+            arguments,
+        } => arguments.get(1),
+        _ => None,
+    }
+}
+
+/// The argument that the inside of a derived function divides by.
+fn parameter_that_divides(inside: &Expr) -> Option<usize> {
+    match divisor_of(inside).map(|divisor| &divisor.kind) {
+        Some(ExprKind::Parameter(at)) => Some(*at),
+        _ => inside
+            .children()
+            .into_iter()
+            .find_map(parameter_that_divides),
+    }
+}
+
+/// A constant as it is written, with the sign before it.
+fn constant(expr: &Expr) -> Option<f64> {
+    match &expr.kind {
+        ExprKind::Integer(value) => Some(*value as f64),
+        ExprKind::Real(value) => Some(*value),
+        ExprKind::Apply {
+            op: Op::Neg,
+            arguments,
+        } => constant(arguments.first()?).map(|value| -value),
+        _ => None,
+    }
+}
+
+/// Goes through the calls of `clamp` for those whose ends are the wrong way round.
+fn ranges(formula: &Formula, expr: &Expr, found: &mut Vec<Problem>) {
+    if let ExprKind::Call {
+        function,
+        arguments,
+        ..
+    } = &expr.kind
+        && let ("clamp", [value, least, most]) = (function.name, arguments.as_slice())
+        && let (Some(low), Some(high)) = (constant(least), constant(most))
+        && low > high
+    {
+        let text = |one: &Expr| one_line(formula.text.get(one.span.clone()).unwrap_or(""));
+        let [value, least, most] = [value, least, most].map(text);
+        let message = format!(
+            "no number is from {least} to {most}: what is not NaN becomes {most}, whatever it was"
+        );
+        let other = format!("clamp({value}, {most}, {least})");
+        let help = format!("write `{other}`; if one number is meant, `{most}`");
+        let problem = Problem::new("empty-range", &expr.span, message).help(help);
+        found.push(problem.edit(&expr.span, other));
+    }
+    for one in expr.children() {
+        ranges(formula, one, found);
+    }
+}
+
+/// The warning of the first integer of 32 bits that an operation makes f32 in a value that is
+/// stored as one.
+fn rounded(formula: &Formula, expr: &Expr) -> Option<Problem> {
+    let operands: &[Expr] = match (&expr.kind, expr.ty) {
+        (ExprKind::Cast { .. }, _) => return None,
+        (ExprKind::Apply { arguments, .. } | ExprKind::Call { arguments, .. }, ValueType::F32) => {
+            arguments
+        }
+        _ => &[],
+    };
+    let is_wide = |one: &&Expr| one.ty == ValueType::S32 && reads_words(formula, one);
+    let Some(integer) = operands.iter().find(is_wide) else {
+        let mut children = expr.children().into_iter();
+        return children.find_map(|one| rounded(formula, one));
+    };
+    let text = one_line(formula.text.get(integer.span.clone())?);
+    let message = format!(
+        "`{text}` is s32 and becomes f32 here, which has not every integer above 16777216, and \
+         what is written is s32"
+    );
+    let exact = format!("f64({text})");
+    let help = format!("to compute exactly write `{exact}`; if they are smaller, `f32({text})`");
+    let problem = Problem::new("rounded-integer", &integer.span, message).help(help);
+    Some(problem.edit(&integer.span, exact))
+}
+
+/// Whether an integer is, or is computed from, elements of 32 bits.
+fn reads_words(formula: &Formula, expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Read { source, .. } => formula.dtype(*source) == DType::S32,
+        _ => (expr.children().into_iter()).any(|one| reads_words(formula, one)),
     }
 }
 

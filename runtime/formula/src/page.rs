@@ -132,13 +132,17 @@ fn error(slack: &Slack) -> String {
     if slack.by_argument > 0.0 {
         parts.push(format!("{}·u·abs(x)", slack.by_argument));
     }
-    for [within, absolute] in slack.absolute {
+    let itself = slack.absolute.iter().map(|[within, absolute]| {
         let to = match within.is_finite() {
             // No further than it holds.
-            true => format!(" to abs(x) = {:.3}", (within * 1e3).floor() / 1e3),
+            true => format!(" to abs(x) = {}", (within * 1e3).floor() / 1e3),
             false => String::new(),
         };
-        parts.push(format!("{absolute:.3e} itself{to}"));
+        format!("{absolute:.3e} itself{to}")
+    });
+    let itself: Vec<String> = itself.collect();
+    if !itself.is_empty() {
+        parts.push(itself.join(", "));
     }
     if parts.is_empty() {
         return "none".to_owned();

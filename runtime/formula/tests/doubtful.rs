@@ -242,3 +242,59 @@ fn a_divisor_that_is_zero_is_doubtful() {
     }
     assert!(doubtful(&formula("=", "b[m] / 0.5")).is_empty());
 }
+
+#[test]
+fn an_argument_that_divides_within_a_function_is_doubtful() {
+    let warnings = |value: &str| doubtful(&formula("=", value));
+    assert_eq!(warnings("softcap(b[m], 0)")[0].code, "zero-divisor");
+    assert_eq!(warnings("softcap(b[m], 0.0) + 1")[0].code, "zero-divisor");
+    for meant in ["softcap(b[m], (0))", "softcap(b[m], 1)", "softcap(0, b[m])"] {
+        assert!(warnings(meant).is_empty(), "{meant}");
+    }
+}
+
+#[test]
+fn a_range_without_numbers_is_doubtful() {
+    let found = doubtful(&formula("=", "clamp(b[m], 1, -2.5) * 2"));
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].code, "empty-range");
+    let edit = found[0].edit.clone().unwrap();
+    assert_eq!(edit.text, "clamp(b[m], -2.5, 1)");
+    for meant in [
+        "clamp(b[m], -2, 2)",
+        "clamp(b[m], 2, 2)",
+        "clamp(b[m], b[m], 1)",
+    ] {
+        assert!(doubtful(&formula("=", meant)).is_empty(), "{meant}");
+    }
+}
+
+#[test]
+fn integers_that_are_rounded_before_they_are_stored_are_doubtful() {
+    let told = |value: &str, [from, to]: [DType; 2]| {
+        let operands = vec![
+            Operand::new("x", from, &["m"]),
+            Operand::new("d", to, &["m"]),
+        ];
+        let signature = Signature {
+            operands,
+            ..Signature::default()
+        };
+        let found = doubtful(&check(&format!("d[m] = {value}"), &signature).unwrap());
+        let edits = found.into_iter().map(|one| one.edit.unwrap().text);
+        edits.collect::<Vec<_>>()
+    };
+    let exact = |value: &str| told(value, [DType::S32, DType::S32]);
+    assert_eq!(exact("floor(x[m] / 3)"), ["f64(x[m])"]);
+    assert_eq!(exact("1 + round((x[m] + 1) * 0.5)"), ["f64((x[m] + 1))"]);
+    for meant in [
+        "x[m] % 3 + x[m] * 7",
+        "floor(f64(x[m]) / 3)",
+        "floor(f32(x[m]) / 3)",
+        "where(x[m] < 2.5, x[m], 0)",
+    ] {
+        assert_eq!(exact(meant), [""; 0], "{meant}");
+    }
+    assert_eq!(told("x[m] / 3", [DType::S32, DType::F32]), [""; 0]);
+    assert_eq!(told("x[m] / 3", [DType::S8, DType::S32]), [""; 0]);
+}

@@ -1,10 +1,11 @@
-//! What a plan is slow by that its spec asks for, and may not be meant.
+//! What a plan is slow or of no use by that its spec asks for, and may not be meant.
 //!
 //! Comes in: a file with the plans of its points. Goes out: warnings. Keys that are written are
 //! left to the plan instead, one after another, and what it takes then is told: a swizzle by which
 //! words of one bank meet, keys that keep a product off the tensor cores' own reads of shared
-//! memory. What is asked for by name, an atom or a schedule, is meant; so is what some point of a
-//! tuning space has otherwise.
+//! memory. So are tiles with one element along a mode that they have to hold whole. What is asked
+//! for by name, an atom or a schedule, is meant; so is what some point of a tuning space has
+//! otherwise.
 
 use crate::arch::{ARCHES, Arch};
 use crate::atoms;
@@ -14,6 +15,7 @@ use crate::error::{Error, Problem, Result, Violation};
 use crate::plan::attempt::attempt;
 use crate::plan::candidates::alternatives::{BY_ELEMENTS, plans};
 use crate::plan::candidates::changes::{self, freed};
+use crate::plan::data::assumptions::Assumption;
 use crate::plan::data::model::{MmaPlan, Plan};
 use crate::plan::data::moves::{Hop, WIDEST_ROWS};
 use crate::plan::instructions::choose::Chooser;
@@ -28,6 +30,9 @@ use crate::spec::keys::paths;
 const SWIZZLE: &str = "slow-swizzle";
 /// Keys by which a product is not what its tensor cores do fastest.
 const MMA: &str = "slow-mma";
+
+/// A mode of which a CTA's tile has one and all.
+const ONE: &str = "one-element";
 
 /// The shape of what one thread multiplies.
 const ALONE: [i64; 3] = [1; 3];
@@ -69,7 +74,30 @@ fn of_point(point: &Point, plan: &Plan) -> Result<Vec<Doubt>> {
     let mut doubts = slow_swizzles(point, plan)?;
     doubts.extend(slow_mma(point, plan)?);
     doubts.extend(no_product(point));
+    doubts.extend(single_elements(plan));
     Ok(doubts)
+}
+
+/// Modes that a CTA has to hold whole in a tile with one element along them: no problem has more.
+fn single_elements(plan: &Plan) -> Vec<Doubt> {
+    let doubt = |assumption: &Assumption| {
+        let Assumption::ExtentMost {
+            mode,
+            most: 1,
+            reason,
+        } = assumption
+        else {
+            return None;
+        };
+        let is_one = plan.computes.formula.constant_of(mode) == Some(1);
+        let message =
+            format!("{reason}, and this tile has one: the kernel takes {mode} <= 1 alone");
+        let mut violation = Violation::new(ONE, message);
+        violation.involve(paths::CTA_TILE.path());
+        let help = format!("use a tile as long along {mode} as it is in problems");
+        (!is_one).then_some(Doubt { violation, help })
+    };
+    plan.assumptions.iter().filter_map(doubt).collect()
 }
 
 /// The plan of the point with another schedule, if it has one.

@@ -59,7 +59,7 @@ fn by_name(text: &str) -> Result<Vec<(&str, i64)>, String> {
         if sizes.iter().any(|(known, _)| *known == name) {
             return Err(format!("`{name}` is given twice"));
         }
-        let size = extent(size).map_err(|error| format!("{name} {error}"))?;
+        let size = extent(size).map_err(|error| format!("{name}: {error}"))?;
         sizes.push((name, size));
     }
     Ok(sizes)
@@ -67,17 +67,21 @@ fn by_name(text: &str) -> Result<Vec<(&str, i64)>, String> {
 
 /// A number from 1.
 fn extent(text: &str) -> Result<i64, String> {
-    match text.parse::<u32>() {
-        Ok(0) => Err("`0`: sizes start at 1".to_owned()),
-        Ok(extent) => Ok(extent.into()),
-        Err(error) => Err(format!("`{text}`: {error}")),
-    }
+    whole(text, u32::MAX.into())
 }
 
-/// How the operands lie, out of `TN,lda=4104,pad=8`, in any order, each once.
+/// A whole number from 1 to some most.
+fn whole(text: &str, most: i64) -> Result<i64, String> {
+    let number = text.parse().ok();
+    let number = number.filter(|number| (1..=most).contains(number));
+    number.ok_or_else(|| format!("`{text}` is no whole number from 1 to {most}"))
+}
+
+/// How the operands lie, out of `TN,lda=4104,pad=8`, in any order, each once; a colon does as well
+/// as a comma.
 fn laid_out(text: &str) -> Result<(Option<Letters>, Leading), String> {
     let (mut letters, mut leading) = (None, Leading::default());
-    for one in text.split(',') {
+    for one in text.split([',', ':']) {
         let Some((name, value)) = one.split_once('=') else {
             let order = one.parse().map_err(|error| {
                 format!("{error}; strides are written lda=4104, ldb=, ldd= or pad=8")
@@ -94,12 +98,7 @@ fn laid_out(text: &str) -> Result<(Option<Letters>, Leading), String> {
             "pad" => &mut leading.pad,
             _ => return Err(format!("`{name}` is none of lda, ldb, ldd, pad")),
         };
-        let value: i64 = value
-            .parse()
-            .map_err(|error| format!("`{value}`: {error}"))?;
-        if !(1..=MOST_LEADING).contains(&value) {
-            return Err(format!("{name} {value}: 1 to {MOST_LEADING} elements"));
-        }
+        let value = whole(value, MOST_LEADING).map_err(|error| format!("{name}: {error}"))?;
         if place.replace(value).is_some() {
             return Err(format!("`{name}` is given twice"));
         }
@@ -133,6 +132,25 @@ mod tests {
         assert_eq!(by_name.to_string(), "8x16x32:TT,pad=16");
         assert_eq!(by_name.leading.pad, Some(16));
         assert_eq!(by_name.letters, Some(Letters::Tt));
+        let by_colons: Extent = "8x16x32:NT:pad=8".parse().unwrap();
+        assert_eq!(by_colons.to_string(), "8x16x32:NT,pad=8");
+    }
+
+    #[test]
+    fn what_is_no_number_is_told_with_those_that_are() {
+        let told = |text: &str| text.parse::<Extent>().unwrap_err();
+        assert_eq!(
+            told("8x16xk"),
+            "`k` is no whole number from 1 to 4294967295"
+        );
+        assert_eq!(
+            told("m=0"),
+            "m: `0` is no whole number from 1 to 4294967295"
+        );
+        assert_eq!(
+            told("8x16x32:lda=99999999999999999999"),
+            "lda: `99999999999999999999` is no whole number from 1 to 1099511627776"
+        );
     }
 
     #[test]
@@ -152,6 +170,8 @@ mod tests {
             "8x16x32:lds=64",
             "8x16x32:lda=64,lda=64",
             "8x16x32:pad=8,",
+            "8x16x32:NT:",
+            "8x16x32::NT",
             "m=8,n=16,k=32,k=32",
             "m=8,n=16,k=0",
             "m=8,n=16,k",

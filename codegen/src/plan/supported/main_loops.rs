@@ -3,15 +3,17 @@
 //! A key that a way does not read is refused, so that a spec never says what its kernel is not and
 //! a tuning space never has one kernel twice. Keys without a row are read by every way.
 
-use crate::error::{Message, message};
-use crate::spec::Phrase;
-use crate::spec::keys::paths;
 use std::collections::BTreeSet;
 
+use crate::arch::{ARCHES, Arch};
+use crate::dtype::DType;
+use crate::error::{Message, message};
 use crate::plan::data::model::Plan;
 use crate::plan::data::moves::Hop;
 use crate::plan::instructions::choose::Chooser;
+use crate::spec::Phrase;
 use crate::spec::keys::model::{Auto, Operand, Passes, Role, Spec};
+use crate::spec::keys::paths;
 
 /// A way of making a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -237,16 +239,31 @@ pub(in crate::plan) fn check(spec: &Spec, chooser: &mut Chooser<'_>, way: MainLo
             .filter(|row| chooser.names.filled(row.key) == *key);
         let refusing = rows.filter(|row| row.refuses(way, &said, value));
         for row in refusing.collect::<Vec<_>>() {
-            let message = message!(
-                "{} is for {}: {}, or leave it out",
-                paths::named(key),
-                row.purpose,
-                way_out(chooser, row.way_out)
-            );
+            let message = match types_of_threads(spec, chooser) {
+                Some([a, b]) if row.way_out == TAKE_ROLES => message!(
+                    "{} is for {}, which multiply no {a} by {b}: leave it out",
+                    paths::named(key),
+                    row.purpose
+                ),
+                _ => message!(
+                    "{} is for {}: {}, or leave it out",
+                    paths::named(key),
+                    row.purpose,
+                    way_out(chooser, row.way_out)
+                ),
+            };
             chooser.violate("schedule", message);
         }
     }
     beside(spec, chooser, way, &said);
+}
+
+/// The types of factors that no architecture multiplies out of shared memory.
+fn types_of_threads(spec: &Spec, chooser: &Chooser<'_>) -> Option<[DType; 2]> {
+    let [a, b] = spec.problem.factors()?.map(|factor| factor.dtype);
+    let types = [spec.problem.accumulator, a, b];
+    let is_there = |arch: &Arch| chooser.multiplies_smem_of(*arch, types);
+    (!ARCHES.iter().any(is_there)).then_some([a, b])
 }
 
 /// A way out, where the architecture is one of those that it asks for.

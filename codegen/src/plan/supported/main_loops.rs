@@ -239,19 +239,12 @@ pub(in crate::plan) fn check(spec: &Spec, chooser: &mut Chooser<'_>, way: MainLo
             .filter(|row| chooser.names.filled(row.key) == *key);
         let refusing = rows.filter(|row| row.refuses(way, &said, value));
         for row in refusing.collect::<Vec<_>>() {
-            let message = match types_of_threads(spec, chooser) {
-                Some([a, b]) if row.way_out == TAKE_ROLES => message!(
-                    "{} is for {}, which multiply no {a} by {b}: leave it out",
-                    paths::named(key),
-                    row.purpose
-                ),
-                _ => message!(
-                    "{} is for {}: {}, or leave it out",
-                    paths::named(key),
-                    row.purpose,
-                    way_out(chooser, row.way_out)
-                ),
-            };
+            let message = message!(
+                "{} is for {}{}",
+                paths::named(key),
+                row.purpose,
+                way_out(spec, chooser, row.way_out)
+            );
             chooser.violate("schedule", message);
         }
     }
@@ -266,11 +259,17 @@ fn types_of_threads(spec: &Spec, chooser: &Chooser<'_>) -> Option<[DType; 2]> {
     (!ARCHES.iter().any(is_there)).then_some([a, b])
 }
 
-/// A way out, where the architecture is one of those that it asks for.
-fn way_out(chooser: &Chooser<'_>, otherwise: Phrase) -> Message {
-    match otherwise == TAKE_ROLES && chooser.multiplies_smem(chooser.arch) {
-        true => message!("use {} cooperative", paths::SCHEDULE),
-        false => chooser.names.said(otherwise),
+/// How the sentence of such a refusal ends: with a way out that architecture and types have.
+fn way_out(spec: &Spec, chooser: &Chooser<'_>, otherwise: Phrase) -> Message {
+    if otherwise != TAKE_ROLES {
+        return message!(": {}, or leave it out", chooser.names.said(otherwise));
+    }
+    match types_of_threads(spec, chooser) {
+        Some([a, b]) => message!(", which multiply no {a} by {b}: leave it out"),
+        None if chooser.multiplies_smem(chooser.arch) => {
+            message!(": use {} cooperative, or leave it out", paths::SCHEDULE)
+        }
+        None => message!(": {}, or leave it out", chooser.names.said(otherwise)),
     }
 }
 
@@ -339,9 +338,9 @@ fn beside(spec: &Spec, chooser: &mut Chooser<'_>, way: MainLoop, said: &[(String
             let swizzled = *key == format!("swizzle.{name}") && value != "none";
             let message = if of_slots(key) && way != MainLoop::Specialized {
                 message!(
-                    "{} is for what boxes bring to the epilogue of {ROLES}: {}, or leave it out",
+                    "{} is for what boxes bring to the epilogue of {ROLES}{}",
                     paths::named(key),
-                    way_out(chooser, TAKE_ROLES)
+                    way_out(spec, chooser, TAKE_ROLES)
                 )
             } else if swizzled && !(asked && way == MainLoop::Specialized) {
                 message!(

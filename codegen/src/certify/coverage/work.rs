@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::plan::work_tiles::arith::AsItIs;
+use crate::plan::work_tiles::enumerate::Piece;
 use crate::plan::work_tiles::{Cluster, Fate, Sizes, Source, Work};
 
 /// Tiles along the output's two modes, in clusters.
@@ -12,9 +13,9 @@ const TILES: [[i64; 2]; 7] = [[1, 1], [1, 4], [4, 1], [2, 3], [5, 3], [3, 8], [9
 /// Points along each axis apart from these.
 const APART: [i64; 4] = [2, 1, 3, 1];
 /// Steps along k of an output tile.
-const STEPS: [i64; 4] = [1, 2, 3, 7];
+const STEPS: [i64; 5] = [1, 2, 3, 7, 40];
 /// Clusters of a persistent grid.
-const CLUSTERS: [i64; 6] = [1, 2, 3, 4, 7, 16];
+const CLUSTERS: [i64; 7] = [1, 2, 3, 4, 7, 16, 40];
 
 /// Shows that each output tile is made in each of its steps along k by one CTA, and that sums are
 /// given by those that have them. How many launches were gone through.
@@ -53,6 +54,26 @@ fn made_whole(mut parts: Vec<[i64; 2]>, steps: i64) -> bool {
     let begins = parts.iter().map(|[from, _]| *from);
     let ends = parts.iter().map(|[_, to]| *to);
     begins.chain([steps]).eq([0].into_iter().chain(ends))
+}
+
+/// Where the sums of a piece end along k, with what others give it: the first pieces of theirs.
+fn end_of(piece: &Piece, pieces: &[Vec<Piece>]) -> Result<i64, String> {
+    piece
+        .givers
+        .iter()
+        .try_fold(piece.from + piece.trips, |end, giver| {
+            let first = usize::try_from(*giver)
+                .ok()
+                .and_then(|at| pieces.get(at)?.first());
+            let goes_on = |given: &&Piece| (given.tile, given.from) == (piece.tile, end);
+            match first.filter(goes_on).filter(|given| given.trips > 0) {
+                Some(given) => end_of(given, pieces),
+                None => {
+                    let tile = piece.tile;
+                    Err(format!("sums of tile {tile} are given by who has none"))
+                }
+            }
+        })
 }
 
 /// A problem with so many tiles.
@@ -97,26 +118,33 @@ impl Grid<'_> {
         let pieces: Vec<_> = (0..clusters)
             .map(|at| work.pieces(&sizes, [at, clusters]))
             .collect();
-        for own in &pieces {
+        let mut asked = vec![0_usize; pieces.len()];
+        for (own, number) in pieces.iter().zip(0..) {
             for piece in own {
                 made.entry(piece.tile)
                     .or_default()
                     .push([piece.from, piece.from + piece.trips]);
-                let mut end = piece.from + piece.trips;
-                for giver in &piece.givers {
-                    let giver = usize::try_from(*giver)
-                        .ok()
-                        .and_then(|at| pieces.get(at)?.first());
-                    let given = giver.filter(|given| (given.tile, given.from) == (piece.tile, end));
-                    let given = given.ok_or_else(|| {
-                        format!("sums of tile {} are given by who has none", piece.tile)
-                    })?;
-                    end += given.trips;
-                }
+                let end = end_of(piece, &pieces)?;
                 if piece.from == 0 && end != steps {
                     return Err(format!("sums of tile {} end at {end}", piece.tile));
                 }
+                for giver in &piece.givers {
+                    if matches!(work.source, Source::Spans(_)) && *giver >= number {
+                        return Err(format!("{number} waits for {giver}, which is behind it"));
+                    }
+                    if let Some(asked) = usize::try_from(*giver)
+                        .ok()
+                        .and_then(|at| asked.get_mut(at))
+                    {
+                        *asked += 1;
+                    }
+                }
             }
+        }
+        let gives = |own: &[Piece]| own.iter().filter(|piece| piece.from > 0).count();
+        if let Some(at) = (pieces.iter().zip(&asked)).position(|(own, asked)| gives(own) != *asked)
+        {
+            return Err(format!("sums of {at} are asked for {} times", asked[at]));
         }
         let mut places = BTreeSet::new();
         for tile in 0..all {
@@ -204,7 +232,10 @@ mod tests {
         Source::Strided,
         Source::Parts(PartRule { ctas: 2 }),
         Source::Parts(PartRule { ctas: 5 }),
-        Source::Spans(SpanRule { alone_from: 2 }),
+        Source::Spans(SpanRule {
+            alone_from: 2,
+            most_alone: 4,
+        }),
     ];
     const RASTERS: [Raster; 5] = [
         Raster::Row,
@@ -252,7 +283,11 @@ mod tests {
     #[test]
     fn spans_that_hold_on_to_any_rest_are_whole_as_well() {
         for alone_from in 1..6 {
-            let source = Source::Spans(SpanRule { alone_from });
+            let rule = SpanRule {
+                alone_from,
+                ..SpanRule::default()
+            };
+            let source = Source::Spans(rule);
             assert!(check(&work(source, Raster::Row, Some([1, 1]))).is_ok());
         }
     }

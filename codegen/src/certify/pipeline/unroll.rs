@@ -166,8 +166,9 @@ impl<'k> Unroll<'k, '_> {
         }
     }
 
-    /// Who continues an output tile waits for no partial sums before it gives its own: a wait for
-    /// them ends once the CTAs before it in the grid have come that far.
+    /// Partial sums are waited for in front of the branch, where whose they are is known and shown
+    /// to be of CTAs before it in the grid (`coverage`): a wait for them ends once those have come
+    /// that far.
     fn waits_for_nobody(&self, continues: &[Op]) -> Result<(), String> {
         let flag =
             |id: &PipeId| (self.kernel.pipe(*id)).is_some_and(|pipe| pipe.full == Full::Flag);
@@ -177,7 +178,7 @@ impl<'k> Unroll<'k, '_> {
             _ => false,
         };
         match continues.iter().any(waits) {
-            true => Err("who continues a tile waits for partial sums of others".into()),
+            true => Err("who continues a tile waits for partial sums as it gives its own".into()),
             false => Ok(()),
         }
     }

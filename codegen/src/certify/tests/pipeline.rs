@@ -339,7 +339,7 @@ fn who_continues_a_tile_waits_for_nobody() {
     assert!(changed);
     let message = refusal(judge(&plan, &kernel));
     assert!(
-        message.contains("waits for partial sums of others"),
+        message.contains("waits for partial sums as it gives"),
         "{message}"
     );
 }

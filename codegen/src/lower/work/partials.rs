@@ -14,7 +14,7 @@ use crate::ir::tile::{Op, TileId};
 use crate::lower::{Lowering, bug};
 use crate::plan::data::partials::VECTOR;
 use crate::plan::work_tiles::FLAG_BYTES;
-use crate::plan::work_tiles::spans::Part;
+use crate::plan::work_tiles::spans::{Givers, Part};
 
 /// Most vectors that a thread loads at a time.
 const MOST_AT_A_TIME: usize = 32;
@@ -108,17 +108,21 @@ impl Lowering<'_> {
         let acc = self.added(body)?;
         let part = self.this_part()?.clone();
         let scope = self.builder.begin_scope();
-        let [from, past] = part.continued_by(&mut self.builder);
-        let mut statements = self.await_givers([&from, &past])?;
+        let givers = part.givers(&mut self.builder);
+        let mut statements = self.await_givers(&givers)?;
         statements.extend(self.adding_meet()?);
-        statements.extend(self.add_givers([from, past], acc)?);
+        statements.extend(self.add_givers(&givers, acc)?);
         let mut then = self.builder.end_scope(scope);
         then.extend(statements);
-        Ok(vec![Stmt::If {
-            cond: part.is_cut,
+        let when = |cond, then| Stmt::If {
+            cond,
             then,
             otherwise: Vec::new(),
-        }])
+        };
+        Ok(vec![when(
+            part.is_cut.clone(),
+            vec![when(part.may_add(), then)],
+        )])
     }
 
     /// The sums that are added to.
@@ -132,14 +136,14 @@ impl Lowering<'_> {
 
     /// Each thread waits for the flag of a giver, of the same warpgroup, and takes it down: a giver
     /// gives once, and the flag is as the next launch wants it.
-    fn await_givers(&mut self, [from, past]: [&Expr; 2]) -> Result<Vec<Stmt>> {
+    fn await_givers(&mut self, givers: &Givers<Expr>) -> Result<Vec<Stmt>> {
         let threads = int(match self.plan.roles {
             Some(_) => i64::from(WARPGROUP),
             None => self.adding_threads(),
         });
         let thread = rem(Expr::Special(Special::TidX), threads.clone());
-        let first = self.builder.hoist("awaited", add(from.clone(), thread));
-        self.for_each_giver([first, past.clone()], threads, |own, giver, _| {
+        let first = self.builder.hoist("awaited", thread);
+        self.for_each_giver(givers, [first, threads], |own, giver, _| {
             let flag = own.flag(giver)?;
             let mut out = Vec::new();
             for act in [Act::AwaitFlag, Act::ClearFlag] {
@@ -152,15 +156,15 @@ impl Lowering<'_> {
 
     /// Adds the accumulators of two givers at a time, so that they are on their way together, where
     /// there are registers for them.
-    fn add_givers(&mut self, [from, past]: [Expr; 2], acc: TileId) -> Result<Vec<Stmt>> {
+    fn add_givers(&mut self, givers: &Givers<Expr>, acc: TileId) -> Result<Vec<Stmt>> {
         if !self.plan.adds_in_pairs() {
             let one = |own: &mut Self, giver, _| own.add_of(acc, giver, None);
-            return self.for_each_giver([from, past], int(1), one);
+            return self.for_each_giver(givers, [int(0), int(1)], one);
         }
-        let end = past.clone();
-        self.for_each_giver([from, past], int(2), |own, giver, span| {
-            let behind = add(span, int(1));
-            let next = own.giver(behind.clone());
+        let end = givers.all.clone();
+        self.for_each_giver(givers, [int(0), int(2)], |own, giver, number| {
+            let behind = add(number, int(1));
+            let next = own.giver(givers.span(behind.clone()));
             let scope = own.builder.begin_scope();
             let next = own.builder.hoist("next", next);
             let both = own.add_of(acc, giver.clone(), Some(next))?;
@@ -174,16 +178,16 @@ impl Lowering<'_> {
         })
     }
 
-    /// Statements for givers, each so many spans behind the one before.
+    /// Statements for givers, from that number on by steps.
     fn for_each_giver(
         &mut self,
-        [from, past]: [Expr; 2],
-        step: Expr,
+        givers: &Givers<Expr>,
+        [from, step]: [Expr; 2],
         each: impl FnOnce(&mut Self, Expr, Expr) -> Result<Vec<Stmt>>,
     ) -> Result<Vec<Stmt>> {
-        let var = self.builder.var("span", IntType::I32, false);
+        let var = self.builder.var("number", IntType::I32, false);
         let scope = self.builder.begin_scope();
-        let giver = self.giver(Expr::Var(var));
+        let giver = self.giver(givers.span(Expr::Var(var)));
         let giver = self.builder.hoist("giver", giver);
         let statements = each(self, giver, Expr::Var(var))?;
         let mut body = self.builder.end_scope(scope);
@@ -191,7 +195,7 @@ impl Lowering<'_> {
         Ok(vec![Stmt::For {
             var,
             from,
-            to: past,
+            to: givers.all.clone(),
             step,
             body,
         }])

@@ -11,8 +11,9 @@ use super::{Sizes, Source, Work};
 pub struct Piece {
     /// The output tile's number.
     pub tile: i64,
-    /// Its first step along k, and how many it has.
+    /// Its first step along k.
     pub from: i64,
+    /// How many it has.
     pub trips: i64,
     /// The clusters whose sums are added to its own.
     pub givers: Vec<i64>,
@@ -54,17 +55,15 @@ impl Work {
                 };
                 return (0..part.all).map(|_| own.clone()).collect();
             }
-            Source::Spans(rule) => rule,
+            Source::Spans(rule) => rule.of_tile(self.elements()),
         };
         let who = [number, clusters];
         let assignment = rule.assignment(who, [tiles, steps], &mut AsItIs);
         let piece = |at: i64| {
             let part = assignment.part(at, who, steps, &mut AsItIs);
-            let [from, past] = match part.is_cut && part.from == 0 {
-                true => part.continued_by(&mut AsItIs),
-                false => [0, 0],
-            };
-            let givers = (from..past).map(|span| Part::<i64>::cluster_of(span, clusters));
+            let givers = part.givers(&mut AsItIs);
+            let spans = (0..givers.all).map(|number| givers.span(number));
+            let givers = spans.map(|span| Part::<i64>::cluster_of(span, clusters));
             Piece {
                 tile: part.tile,
                 from: part.from,

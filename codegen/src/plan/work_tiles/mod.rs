@@ -19,7 +19,7 @@ pub mod dims;
 pub mod raster;
 pub mod parts;
 pub mod spans;
-mod enumerate;
+pub mod enumerate;
 
 use std::convert::Infallible;
 
@@ -422,8 +422,13 @@ impl Work {
 
     /// Bytes of the partial sums of an output tile; `None` where none is cut.
     pub fn partial_bytes(&self) -> Option<i64> {
-        let sums: i64 = self.dims.iter().take(SUMMED).map(Dim::extent).product();
-        self.cuts_tiles().then_some(sums * ACCUMULATOR_BYTES)
+        self.cuts_tiles()
+            .then_some(self.elements() * ACCUMULATOR_BYTES)
+    }
+
+    /// Elements of an output tile.
+    pub fn elements(&self) -> i64 {
+        self.dims.iter().take(SUMMED).map(Dim::extent).product()
     }
 
     /// Bytes in scratch memory of the flags, in front of the partial sums; they are zero outside of

@@ -11,6 +11,11 @@
 //! Where there are clusters for two parts of each shared tile or more, each tile is cut at the same
 //! places, into as many parts as there are clusters for: in step, they load the same of an operand
 //! at the same time, out of the second-level cache. What a row has left behind a tile is nobody's.
+//!
+//! One adding up the sums of many parts takes longer than the parts do. So many parts stand in
+//! groups: the first of a group adds up those of the others in it before it gives its own, and
+//! whoever begins the tile adds its group's, then what those that lead the others give. They too
+//! wait for clusters before them alone.
 
 use super::arith::{Index, Names};
 use super::parts::ClusterPart;
@@ -22,14 +27,31 @@ pub struct SpanRule {
     /// shared, the more tiles are made in step, out of the second-level cache. Of less than that
     /// the parts would be many.
     pub alone_from: i64,
+    /// Most parts of a tile of which whoever begins it adds up all others itself.
+    pub most_alone: i64,
 }
 
 impl Default for SpanRule {
-    /// Half a wave and more is shared alone.
+    /// Half a wave and more is shared alone; sums are those of tiles of 128x128.
     fn default() -> SpanRule {
-        SpanRule { alone_from: 2 }
+        SpanRule {
+            alone_from: 2,
+            most_alone: ADDED_ALONE / (128 * 128),
+        }
     }
 }
+
+/// Sums that one adds up in about the time that it takes to hand them on twice.
+const ADDED_ALONE: i64 = 12 * 128 * 128;
+/// Fewer parts are never in groups.
+const FEWEST_ALONE: i64 = 4;
+/// Parts of a group where there are no more than so many: about their root, so that whoever begins
+/// a tile adds as many within its group as of other groups.
+const GROUPS: [[i64; 2]; 4] = [[16, 4], [25, 5], [36, 6], [64, 8]];
+/// Of a group where there are more.
+const LARGEST_GROUP: i64 = 12;
+/// More parts than a tile has: all of them are one group.
+const NO_GROUPS: i64 = 1 << 20;
 
 /// How shared tiles stand in a row, and how long spans of it are.
 #[derive(Clone, Debug)]
@@ -40,6 +62,8 @@ struct Row<N> {
     span: N,
     /// Trips of a tile.
     tile: N,
+    /// Parts of a tile whose sums one of them adds up.
+    group: N,
 }
 
 /// What a cluster has to do.
@@ -58,6 +82,18 @@ pub struct Assignment<N> {
     /// The tile it starts in, and how many parts it has.
     first: N,
     parts: N,
+}
+
+/// Who gives a part sums of the parts behind it.
+#[derive(Clone, Debug)]
+pub struct Givers<N> {
+    /// How many do.
+    pub all: N,
+    /// The span of the part itself.
+    span: N,
+    /// Those of its own group, which come first.
+    near: N,
+    group: N,
 }
 
 /// A work tile that is a part of an output tile along k, or all of it.
@@ -79,6 +115,14 @@ pub struct Part<N: Index> {
 }
 
 impl SpanRule {
+    /// For tiles of so many elements: of larger ones fewer parts are added up by one.
+    pub fn of_tile(self, elements: i64) -> SpanRule {
+        SpanRule {
+            most_alone: (ADDED_ALONE / elements.max(1)).max(FEWEST_ALONE),
+            ..self
+        }
+    }
+
     /// What the cluster of that number has to do, of so many, of so many tiles with so many steps
     /// along k each.
     pub fn assignment<N: Index>(
@@ -88,7 +132,7 @@ impl SpanRule {
         hoist: &mut impl Names<N>,
     ) -> Assignment<N> {
         let shared = self.shared([total.clone(), clusters.clone()], hoist);
-        let row = Row::new([shared.clone(), clusters.clone()], per_tile, hoist);
+        let row = self.row([shared.clone(), clusters.clone()], per_tile, hoist);
         let length = hoist.name("row", N::mul(shared.clone(), row.pitch.clone()));
         let span = N::sub(N::sub(clusters.clone(), N::int(1)), cluster);
         let span = hoist.name("span", span);
@@ -129,11 +173,14 @@ impl SpanRule {
         let even = N::eq(rest, N::int(0));
         hoist.name("shared", N::select(even, N::int(0), with_wave))
     }
-}
 
-impl<N: Index> Row<N> {
-    /// That of so many tiles for so many clusters.
-    fn new([shared, clusters]: [N; 2], tile: N, hoist: &mut impl Names<N>) -> Row<N> {
+    /// How so many tiles stand in a row for so many clusters.
+    fn row<N: Index>(
+        self,
+        [shared, clusters]: [N; 2],
+        tile: N,
+        hoist: &mut impl Names<N>,
+    ) -> Row<N> {
         let some = N::max(shared.clone(), N::int(1));
         let each = hoist.name("each", N::div(clusters.clone(), some));
         let alike = N::le(N::int(2), each.clone());
@@ -142,12 +189,32 @@ impl<N: Index> Row<N> {
         let trips = N::select(alike.clone(), N::int(1), shared);
         let trips = N::mul(trips, tile.clone());
         let rounded = N::add(trips, N::sub(spans.clone(), N::int(1)));
-        let span = hoist.name("span_trips", N::div(rounded, spans));
-        let apart = N::mul(each, span.clone());
-        let pitch = hoist.name("pitch", N::select(alike, apart, tile.clone()));
-        Row { pitch, span, tile }
+        let span = N::max(N::div(rounded, spans), N::int(1));
+        let span = hoist.name("span_trips", span);
+        let apart = N::mul(each.clone(), span.clone());
+        let pitch = hoist.name("pitch", N::select(alike.clone(), apart, tile.clone()));
+        let alike = N::select(alike, each, N::int(1));
+        let group = hoist.name("group", self.group(alike));
+        Row {
+            pitch,
+            span,
+            tile,
+            group,
+        }
     }
 
+    /// Parts of a group where a tile has no more than so many.
+    fn group<N: Index>(self, parts: N) -> N {
+        let rules = [[self.most_alone, NO_GROUPS]].into_iter().chain(GROUPS);
+        rules
+            .rev()
+            .fold(N::int(LARGEST_GROUP), |more, [most, group]| {
+                N::select(N::le(parts.clone(), N::int(most)), N::int(group), more)
+            })
+    }
+}
+
+impl<N: Index> Row<N> {
     /// The end of a span that begins there, in that tile: no further than the tile goes, where
     /// something is behind it that is nobody's.
     fn end(&self, [start, first]: [&N; 2], end: N) -> N {
@@ -212,18 +279,50 @@ impl<N: Index> Part<N> {
                 pitch: N::int(1),
                 span: N::int(1),
                 tile: N::int(1),
+                group: N::int(NO_GROUPS),
             },
         }
     }
 
-    /// The spans whose first parts continue the output tile of one that begins it, in the order of
-    /// k: from the first one to where they end.
-    pub fn continued_by(&self, hoist: &mut impl Names<N>) -> [N; 2] {
-        let Row { pitch, span, tile } = self.row.clone();
+    /// Whether others may give it sums, of one that ends before its tile does: little to reckon.
+    pub fn may_add(&self) -> N::Truth {
+        let begins = N::eq(self.from.clone(), N::int(0));
+        let grouped = N::lt(self.row.group.clone(), N::int(NO_GROUPS));
+        N::or(begins, grouped)
+    }
+
+    /// Whose sums are added to its own, in the order of k: none where it ends its tile, or is one
+    /// of a group that another leads.
+    pub fn givers(&self, hoist: &mut impl Names<N>) -> Givers<N> {
+        let Row {
+            pitch,
+            span,
+            tile,
+            group,
+        } = self.row.clone();
         let end = N::add(N::mul(self.tile.clone(), pitch), tile);
         let rounded = N::add(end, N::sub(span.clone(), N::int(1)));
-        let past = hoist.name("past", N::div(rounded, span));
-        [N::add(self.span.clone(), N::int(1)), past]
+        let past = hoist.name("past", N::div(rounded, span.clone()));
+        let behind = hoist.name("behind", N::sub(past, self.span.clone()));
+        let others = N::max(N::sub(behind.clone(), N::int(1)), N::int(0));
+        let near = N::min(others, N::sub(group.clone(), N::int(1)));
+        let near = hoist.name("near", near);
+        // The groups behind its own.
+        let rounded = N::add(behind, N::sub(group.clone(), N::int(1)));
+        let far = N::max(N::sub(N::div(rounded, group.clone()), N::int(1)), N::int(0));
+        // A part that continues a tile within its first span leads nobody.
+        let number = N::max(N::div(self.from.clone(), span), N::int(1));
+        let leads = N::eq(N::rem(number, group.clone()), N::int(0));
+        let continues = N::select(leads, near.clone(), N::int(0));
+        let begins = N::eq(self.from.clone(), N::int(0));
+        let all = N::select(begins, N::add(near.clone(), far), continues);
+        let all = N::select(self.is_cut.clone(), all, N::int(0));
+        Givers {
+            all: hoist.name("givers", all),
+            span: self.span.clone(),
+            near,
+            group,
+        }
     }
 
     /// The last tile along k of a tile that spans are of.
@@ -234,6 +333,17 @@ impl<N: Index> Part<N> {
     /// The cluster, of so many, that has that span.
     pub fn cluster_of(span: N, clusters: N) -> N {
         N::sub(N::sub(clusters, N::int(1)), span)
+    }
+}
+
+impl<N: Index> Givers<N> {
+    /// The span of the giver of that number.
+    pub fn span(&self, number: N) -> N {
+        let near = N::add(number.clone(), N::int(1));
+        let groups = N::add(N::sub(number.clone(), self.near.clone()), N::int(1));
+        let far = N::mul(groups, self.group.clone());
+        let apart = N::select(N::lt(number, self.near.clone()), near, far);
+        N::add(self.span.clone(), apart)
     }
 }
 
@@ -294,30 +404,48 @@ mod tests {
     }
 
     #[test]
-    fn what_begins_a_tile_waits_for_ctas_before_it_that_have_the_rest() {
-        for (total, per_tile, ctas) in [(3, 4, 2), (5, 7, 3), (2, 9, 16), (4, 4, 3)] {
+    fn sums_come_from_ctas_before_and_are_those_of_the_rest() {
+        for (total, per_tile, ctas) in [
+            (3, 4, 2),
+            (5, 7, 3),
+            (2, 9, 16),
+            (4, 4, 3),
+            (2, 100, 26),
+            (4, 512, 132),
+            (1, 300, 132),
+        ] {
             let all = parts(total, per_tile, ctas);
-            let mut waited: BTreeMap<i64, i64> = BTreeMap::new();
+            // Where what a CTA gives ends along k.
+            let mut given: BTreeMap<i64, i64> = BTreeMap::new();
+            let mut asked: BTreeMap<i64, i64> = BTreeMap::new();
+            let mut most = 0;
             for (cta, own) in (0..).zip(&all) {
-                for part in own.iter().filter(|part| part.is_cut && part.from == 0) {
-                    let [from, past] = part.continued_by(&mut AsItIs);
-                    let mut end = part.trips;
-                    for span in from..past {
-                        let giver = Part::cluster_of(span, ctas);
+                for part in own {
+                    let givers = part.givers(&mut AsItIs);
+                    most = most.max(givers.all);
+                    let mut end = part.from + part.trips;
+                    for number in 0..givers.all {
+                        let giver = Part::cluster_of(givers.span(number), ctas);
                         assert!(giver < cta, "{cta} waits for {giver}");
-                        let given = &all[giver as usize][0];
-                        assert_eq!((given.tile, given.from), (part.tile, end));
-                        end += given.trips;
-                        *waited.entry(giver).or_default() += 1;
+                        let first = &all[giver as usize][0];
+                        assert_eq!((first.tile, first.from), (part.tile, end));
+                        end = given[&giver];
+                        *asked.entry(giver).or_default() += 1;
                     }
-                    assert_eq!(end, per_tile);
+                    match part.from {
+                        0 => assert_eq!(end, per_tile),
+                        _ => assert!(given.insert(cta, end).is_none()),
+                    }
                 }
             }
             // Whoever continues a tile gives once.
             for (cta, own) in (0..).zip(&all) {
                 let gives = own.iter().filter(|part| part.from > 0).count() as i64;
-                assert_eq!(waited.get(&cta).copied().unwrap_or(0), gives);
+                assert_eq!(asked.get(&cta).copied().unwrap_or(0), gives);
             }
+            let of_a_tile = ctas / total;
+            let alone = of_a_tile <= SpanRule::default().most_alone;
+            assert!(alone || most * 2 <= of_a_tile, "{most} of {of_a_tile}");
         }
     }
 }

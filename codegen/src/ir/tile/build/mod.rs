@@ -121,8 +121,14 @@ fn partials(tiles: &mut Tiles<'_>, team: Team) -> Option<PipeId> {
     })
 }
 
-/// Who continues an output tile hands its sums on to who began it, which adds and stores them.
-fn hand_on(product: &Product<'_>, plan: &Plan, partials: PipeId, stores: Vec<Op>) -> Result<Op> {
+/// Who continues an output tile hands its sums on, and who began it stores them. CTAs add what
+/// others hand them; of a cluster that makes parts of one tile the one that began it does.
+fn hand_on(
+    product: &Product<'_>,
+    plan: &Plan,
+    partials: PipeId,
+    stores: Vec<Op>,
+) -> Result<Vec<Op>> {
     let acc = product.total();
     let acc = acc.ok_or_else(|| bug(plan, "parts of no sums"))?;
     let give = vec![
@@ -134,8 +140,13 @@ fn hand_on(product: &Product<'_>, plan: &Plan, partials: PipeId, stores: Vec<Op>
         Op::AddPartial(acc, partials),
         sync(Sync::Release(partials, 0)),
     ]);
-    let begins = [fix_up].into_iter().chain(stores);
-    Ok(Op::IfContinues(give, begins.collect()))
+    Ok(match plan.work.parts() {
+        Some(_) => {
+            let begins = [fix_up].into_iter().chain(stores);
+            vec![Op::IfContinues(give, begins.collect())]
+        }
+        None => vec![fix_up, Op::IfContinues(give, stores)],
+    })
 }
 
 fn sync(sync: Sync) -> Op {

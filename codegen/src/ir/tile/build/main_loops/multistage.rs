@@ -42,7 +42,7 @@ pub(in crate::ir::tile::build) fn work_tile(
         trip: Some(trip(tiles, product, ring)?),
         ends: vec![sync(Sync::Drain(ring))],
         results: match partials {
-            Some(partials) => vec![hand_on(product, tiles.plan(), partials, stores)?],
+            Some(partials) => hand_on(product, tiles.plan(), partials, stores)?,
             None => stores,
         },
     })

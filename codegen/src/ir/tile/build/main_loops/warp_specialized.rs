@@ -212,7 +212,7 @@ fn consume(
     let mut results: Vec<Op> = loaded(|pipe| Sync::Await(pipe, 0)).into_iter().collect();
     let stores: Vec<Op> = [stores].into_iter().chain(product.add_up(tiles)?).collect();
     match pipes.partials {
-        Some(partials) => results.push(hand_on(product, tiles.plan(), partials, stores)?),
+        Some(partials) => results.extend(hand_on(product, tiles.plan(), partials, stores)?),
         None => results.extend(stores),
     }
     results.extend(loaded(|pipe| Sync::Release(pipe, 0)));

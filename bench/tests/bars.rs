@@ -40,6 +40,8 @@ const NOT_COUNTED: [(&str, &[&str]); 8] = [
             "2026-11-29-catalogue-rows",
             "2026-11-30-wide-rows",
             "2026-11-30-rows-rows",
+            "2026-11-30-marks-rows",
+            "2026-11-30-marks-space-rows",
         ],
     ),
     (

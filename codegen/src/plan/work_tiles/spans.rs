@@ -62,8 +62,8 @@ struct Row<N> {
     span: N,
     /// Trips of a tile.
     tile: N,
-    /// Parts of a tile whose sums one of them adds up.
-    group: N,
+    /// Most parts of a tile of which whoever begins it adds up all others itself.
+    most_alone: i64,
 }
 
 /// What a cluster has to do.
@@ -191,26 +191,14 @@ impl SpanRule {
         let rounded = N::add(trips, N::sub(spans.clone(), N::int(1)));
         let span = N::max(N::div(rounded, spans), N::int(1));
         let span = hoist.name("span_trips", span);
-        let apart = N::mul(each.clone(), span.clone());
-        let pitch = hoist.name("pitch", N::select(alike.clone(), apart, tile.clone()));
-        let alike = N::select(alike, each, N::int(1));
-        let group = hoist.name("group", self.group(alike));
+        let apart = N::mul(each, span.clone());
+        let pitch = hoist.name("pitch", N::select(alike, apart, tile.clone()));
         Row {
             pitch,
             span,
             tile,
-            group,
+            most_alone: self.most_alone,
         }
-    }
-
-    /// Parts of a group where a tile has no more than so many.
-    fn group<N: Index>(self, parts: N) -> N {
-        let rules = [[self.most_alone, NO_GROUPS]].into_iter().chain(GROUPS);
-        rules
-            .rev()
-            .fold(N::int(LARGEST_GROUP), |more, [most, group]| {
-                N::select(N::le(parts.clone(), N::int(most)), N::int(group), more)
-            })
     }
 }
 
@@ -222,6 +210,27 @@ impl<N: Index> Row<N> {
         let gap = N::max(N::add(begin, self.tile.clone()), start.clone());
         let has_gap = N::lt(self.tile.clone(), self.pitch.clone());
         N::select(has_gap, N::min(end.clone(), gap), end)
+    }
+
+    /// Whether a tile has so many parts that they stand in groups: of tiles that are not cut at the
+    /// same places none has. Reckoned where it is wanted, so that nothing is kept for it over the
+    /// main loop.
+    fn has_groups(&self) -> N::Truth {
+        let before_last = N::sub(self.tile.clone(), N::int(1));
+        let of_groups = N::div(before_last, N::int(self.most_alone));
+        N::le(self.span.clone(), of_groups)
+    }
+
+    /// Parts of a tile whose sums one of them adds up.
+    fn group(&self, hoist: &mut impl Names<N>) -> N {
+        let rounded = N::add(self.tile.clone(), N::sub(self.span.clone(), N::int(1)));
+        let parts = hoist.name("parts", N::div(rounded, self.span.clone()));
+        let rules = GROUPS.into_iter().rev();
+        let root = rules.fold(N::int(LARGEST_GROUP), |more, [most, group]| {
+            N::select(N::le(parts.clone(), N::int(most)), N::int(group), more)
+        });
+        let group = N::select(self.has_groups(), root, N::int(NO_GROUPS));
+        hoist.name("group", group)
     }
 }
 
@@ -279,7 +288,7 @@ impl<N: Index> Part<N> {
                 pitch: N::int(1),
                 span: N::int(1),
                 tile: N::int(1),
-                group: N::int(NO_GROUPS),
+                most_alone: NO_GROUPS,
             },
         }
     }
@@ -287,18 +296,15 @@ impl<N: Index> Part<N> {
     /// Whether others may give it sums, of one that ends before its tile does: little to reckon.
     pub fn may_add(&self) -> N::Truth {
         let begins = N::eq(self.from.clone(), N::int(0));
-        let grouped = N::lt(self.row.group.clone(), N::int(NO_GROUPS));
-        N::or(begins, grouped)
+        N::or(begins, self.row.has_groups())
     }
 
     /// Whose sums are added to its own, in the order of k: none where it ends its tile, or is one
     /// of a group that another leads.
     pub fn givers(&self, hoist: &mut impl Names<N>) -> Givers<N> {
+        let group = self.row.group(hoist);
         let Row {
-            pitch,
-            span,
-            tile,
-            group,
+            pitch, span, tile, ..
         } = self.row.clone();
         let end = N::add(N::mul(self.tile.clone(), pitch), tile);
         let rounded = N::add(end, N::sub(span.clone(), N::int(1)));

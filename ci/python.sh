@@ -54,7 +54,7 @@ fi
 if [ -z "$bundle" ]; then
     bundle=$PWD/target/python-tests.bundle
     rm -rf "$bundle"
-    specs=(specs/copy specs/gemm/{bf16_tn,simt_bf16,simt_f32,sm90_bf16_tn,sm90_bf16_packed}.yaml
+    specs=(specs/copy specs/gemm/{bf16_tn,simt_bf16,simt_f32,sm90_bf16_packed}.yaml
         specs/rmsnorm/bf16_add_narrow.yaml specs/dequantize runtime/python/tests/specs)
     "$TILEWRIGHT" build "${specs[@]}" --output "$bundle"
 fi

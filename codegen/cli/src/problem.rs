@@ -52,8 +52,9 @@ pub fn foreign(kernel: &Kernel, asked: &args::Problem) -> Option<Error> {
             .and_then(|name| kernel.names.kind(name));
         matches!(kind, Some(NameKind::Extent | NameKind::Stride))
     };
-    let sizes = sizes(asked).into_iter();
-    let sizes = sizes.filter_map(|(name, _, flag)| (!is_size(&name)).then_some(flag));
+    let asked_sizes = sizes(asked);
+    let sizes = asked_sizes.iter();
+    let sizes = sizes.filter_map(|(name, _, flag)| (!is_size(name)).then(|| flag.clone()));
     let is_scalar = |name: &str| kernel.semantics.scalars.iter().any(|s| s.name == name);
     let scalars = asked.scalar.iter().filter(|one| !is_scalar(&one.name));
     let scalars = scalars.map(|one| format!("--scalar {}", one.name));
@@ -69,7 +70,25 @@ pub fn foreign(kernel: &Kernel, asked: &args::Problem) -> Option<Error> {
         let (flags, takes) = (flags.join(", "), takes.join(", "));
         format!("{id}: a {word} has no {flags}: leave it out; it takes {takes}")
     };
-    (!flags.is_empty()).then(|| Error::Request(text()))
+    match flags.is_empty() {
+        true => fixed_otherwise(kernel, &asked_sizes),
+        false => Some(Error::Request(text())),
+    }
+}
+
+/// What was given of modes whose extent is another one in every launch of the kernel, if there is
+/// such.
+fn fixed_otherwise(kernel: &Kernel, sizes: &[(String, i64, String)]) -> Option<Error> {
+    let others = sizes.iter().filter_map(|(name, size, flag)| {
+        let fixed = kernel.semantics.modes.get(name)?;
+        (fixed != size).then(|| format!("`{name}` is {fixed} in every launch ({flag} is {size})"))
+    });
+    let others: Vec<String> = others.collect();
+    let text = || {
+        let (id, others) = (&kernel.id, others.join(", "));
+        format!("{id}: {others}: leave it out, or build a kernel with another one in `modes`")
+    };
+    (!others.is_empty()).then(|| Error::Request(text()))
 }
 
 /// The problem as it was asked for, but for strides.
@@ -143,5 +162,24 @@ fn with_leading(problem: Problem, operand: &str, leading: i64) -> Problem {
         Some([.., 1]) => problem.row_major(operand, leading),
         Some(_) => problem.col_major(operand, leading),
         None => problem,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use tilewright_fixture::gemm_kernel;
+
+    use super::fixed_otherwise;
+
+    #[test]
+    fn an_extent_that_is_fixed_is_not_asked_for_otherwise() {
+        let mut kernel = gemm_kernel("gemm_f32@plain-1");
+        kernel.semantics.modes.insert("n".into(), 4096);
+        let given = |n| [("n".to_owned(), n, "--n".to_owned())];
+        assert!(fixed_otherwise(&kernel, &given(4096)).is_none());
+        let told = fixed_otherwise(&kernel, &given(512)).unwrap().to_string();
+        let part = "`n` is 4096 in every launch (--n is 512): leave it out";
+        assert!(told.contains(part), "{told}");
     }
 }

@@ -109,7 +109,8 @@ impl Costs {
             .next()
             .map_or(2, |load| load.dtype.bytes());
         let flop_per_cycle = FLOP_PER_CYCLE * 2 / u64::from(input.max(1));
-        let k_tile_cycles = 2 * m * n * k / flop_per_cycle;
+        let planes = plan.planes().unsigned_abs();
+        let k_tile_cycles = 2 * m * n * k * planes / flop_per_cycle;
         let consumers = u64::from(roles.consumers_of_a_tile());
         let output = plan.output().map_or(2, |d| u64::from(d.dtype.bytes()));
         let (elements, staged) = match &roles.store {

@@ -228,7 +228,7 @@ def test_what_cannot_be_opened_is_told(tmp_path, path):
         tilewright.open(path, device="tpu")
     assert issubclass(tilewright.BundleError, tilewright.Error)
     turing = tilewright.open(path, device="emulator", sm=75)
-    assert turing.find("gemm_sm90_bf16_tn").runs_here is False
+    assert turing.find("gemm_sm90_bf16_packed").runs_here is False
 
 
 def test_big_endian_and_foreign_types_are_told(bundle):

@@ -53,8 +53,8 @@ pub fn foreign(kernel: &Kernel, asked: &args::Problem) -> Option<Error> {
         matches!(kind, Some(NameKind::Extent | NameKind::Stride))
     };
     let asked_sizes = sizes(asked);
-    let sizes = asked_sizes.iter();
-    let sizes = sizes.filter_map(|(name, _, flag)| (!is_size(name)).then(|| flag.clone()));
+    let sizes = asked_sizes.iter().filter(|(name, ..)| !is_size(name));
+    let sizes = sizes.map(|(.., flag)| flag.clone());
     let is_scalar = |name: &str| kernel.semantics.scalars.iter().any(|s| s.name == name);
     let scalars = asked.scalar.iter().filter(|one| !is_scalar(&one.name));
     let scalars = scalars.map(|one| format!("--scalar {}", one.name));

@@ -6,10 +6,11 @@
 //! 24 of each.
 
 use tilewright_bundle::Kernel;
-use tilewright_lab::verify::{Draw, Inputs, Options, Outcome, chain, verify};
+use tilewright_codegen::plan;
+use tilewright_lab::verify::{Data, Draw, Inputs, Options, Outcome, chain, verify, verify_one};
 use tilewright_runtime::{Problem, Query, Runtime};
 
-use crate::{refused_plans, sample, shipped};
+use crate::{probes, refused_plans, sample, shipped};
 
 /// Problems of a kernel in one go: half of the schedules, one with each kind of data. A further
 /// round has the others.
@@ -53,6 +54,52 @@ fn every_rung_of_the_ladder_computes_the_right_thing() {
 fn every_taken_plan_computes_the_right_thing() {
     let points = refused_plans::taken();
     assert_right(&shipped::runtime_of(&points), FEW);
+}
+
+/// One output tile, in more steps along k than one CTA adds up the sums of, and multiprocessors for
+/// a part a step: by consumers that share tiles and that take turns, by clusters, and by threads
+/// that are all alike.
+#[test]
+fn sums_of_many_parts_are_added_up_in_groups() {
+    const STEPS: i64 = 52;
+    let mut points = probes::points();
+    points.extend(shipped::points());
+    let of = [
+        "gemm_probe_bf16_stream_k@",
+        "gemm_sm90_bf16_tn@128x128x64_c2x2_coop_sk_",
+        "gemm_bf16_tn_split@64x128x64_",
+    ];
+    points.retain(|point| of.iter().any(|start| point.id.starts_with(start)));
+    assert_eq!(points.len(), 8);
+    let [m, n, k] = [40, 48, 64 * STEPS - 24];
+    for point in &points {
+        let work = plan::plan(point).unwrap().work;
+        let extent = |mode: &str| match mode {
+            "m" => m,
+            "n" => n,
+            _ => k,
+        };
+        let sizes = work.known_sizes(extent);
+        let mut pieces = (0..STEPS).flat_map(|at| work.pieces(&sizes, [at, STEPS]));
+        let leads = pieces.any(|piece| piece.from > 0 && !piece.givers.is_empty());
+        assert!(leads, "{}: no part leads a group", point.id);
+    }
+    let runtime = shipped::runtime_on(&points, 4 * STEPS as u32);
+    let problem = Problem::of([("m", m), ("n", n), ("k", k)]);
+    let problem = problem.row_major("a", k).row_major("b", k);
+    let problem = problem.row_major("d", n);
+    let kernels: Vec<&Kernel> = runtime.kernels().iter().collect();
+    let outcomes = shipped::on_each(&kernels, |kernel| {
+        verify_one(&runtime, kernel, &problem, Data::Integers, sample::seed()).unwrap()
+    });
+    for outcome in outcomes {
+        assert!(
+            outcome.passed(),
+            "{}: {:?}",
+            outcome.kernel,
+            outcome.failure
+        );
+    }
 }
 
 /// Runs the kernel of that number until it has taken its share of instructions. Each round has its

@@ -91,6 +91,11 @@ pub fn runtime() -> Runtime {
 
 /// The bundle of these points, opened on the emulator, which judges strictly.
 pub fn runtime_of(points: &[Point]) -> Runtime {
+    runtime_on(points, EmulatorSettings::default().sms)
+}
+
+/// The same on so many multiprocessors.
+pub fn runtime_on(points: &[Point], sms: u32) -> Runtime {
     let artifacts = on_each(points, |point| {
         let made = kept(point).unwrap_or_else(|report| panic!("{report}"));
         made.artifact
@@ -103,6 +108,7 @@ pub fn runtime_of(points: &[Point]) -> Runtime {
         ..Options::default()
     };
     let strict = EmulatorSettings {
+        sms,
         options,
         ..EmulatorSettings::default()
     };

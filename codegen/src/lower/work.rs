@@ -21,10 +21,7 @@ impl Lowering<'_> {
     /// The loop over the CTA's work tiles, or over those of one member of a team.
     pub(super) fn for_each_work_tile(&mut self, body: &[Op]) -> Result<Vec<Stmt>> {
         match (self.kernel.work.cluster, self.kernel.work.source) {
-            (_, Source::Spans(rule)) => {
-                let rule = rule.of_tile(self.kernel.work.elements());
-                self.for_each_part(rule, body)
-            }
+            (_, Source::Spans(rule)) => self.for_each_part(rule, body),
             (None, _) => self.own_tile(body),
             (Some(_), Source::Parts(rule)) => self.part_of_cluster(rule, body),
             (Some(_), Source::Grid | Source::Strided) => self.for_each_output_tile(body),

@@ -45,7 +45,7 @@ compute: |
 cta_tile: { m: 64, i: 64, k: 32 }
 ";
 /// Blocks of columns of two products, warp-specialized, results by boxes.
-const SPECIALIZED: &str = "
+pub(super) const SPECIALIZED: &str = "
 kernel: norm
 name: norm_specialized
 arch: sm_90a

@@ -1,5 +1,6 @@
 //! Runs by the clock: what each lane does is what the pipeline's operations allow.
 
+use super::folds::SPECIALIZED;
 use super::pipeline::{KINDS, pipe, planned, right, without};
 use crate::certify;
 use crate::certify::timeline::{Activity, Lane, Span, Timeline};
@@ -68,28 +69,12 @@ fn the_tensor_cores_do_one_thing_at_a_time() {
     }
 }
 
-/// Two products side by side of one tile of a: what is multiplied is twice the tile.
-const SIDE_BY_SIDE: &str = "
-kernel: swiglu
-name: swiglu
-arch: sm_90a
-operands:
-  a: { dtype: bf16, layout: '(m,k):(lda,1)' }
-  b: { dtype: bf16, layout: '(h,p,k):(s1b,s2b,1)' }
-  d: { dtype: bf16, layout: '(m,h):(ldd,1)' }
-modes: { p: 2 }
-compute: |
-  acc[m,h,p] = sum[k] a[m,k] * b[h,p,k]
-  d[m,h] = silu(acc[m,h,0]) * acc[m,h,1]
-cta_tile: '(128,64,64)'
-";
-
 #[test]
 fn products_side_by_side_take_the_tensor_cores_one_after_another() {
-    let (plan, kernel) = planned(SIDE_BY_SIDE);
+    let (plan, kernel) = planned(SPECIALIZED);
     let timeline = certify::timeline(&plan, &kernel, LENGTHS).unwrap().unwrap();
     assert_eq!(plan.planes(), 2);
-    // 4096 floating-point operations of bf16 a cycle.
+    // Twice a tile of 128x64x64, by 4096 floating-point operations of bf16 a cycle.
     assert_eq!(timeline.costs.k_tile_cycles, 2 * 2 * 128 * 64 * 64 / 4096);
 }
 

@@ -124,12 +124,14 @@ mod tests {
 
     #[test]
     fn spans_are_the_same_on_the_device() {
+        const ELEMENTS: i64 = 128 * 128;
         let rule = SpanRule::default();
         for (total, per_tile, ctas) in [(7, 5, 4), (4, 4, 3), (2, 9, 16), (12, 3, 5)] {
             for cta in 0..ctas {
                 let work = [total, per_tile];
-                let own = rule.assignment([cta, ctas], work, &mut AsItIs);
-                let device = rule.assignment([cta, ctas].map(int), work.map(int), &mut AsItIs);
+                let own = rule.assignment([cta, ctas], (work, ELEMENTS), &mut AsItIs);
+                let work = (work.map(int), ELEMENTS);
+                let device = rule.assignment([cta, ctas].map(int), work, &mut AsItIs);
                 assert_eq!(number(&device.all), Some(own.all));
                 for at in 0..own.all {
                     let own = own.part(at, [cta, ctas], per_tile, &mut AsItIs);

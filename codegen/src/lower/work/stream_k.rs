@@ -69,7 +69,8 @@ impl Lowering<'_> {
         let tiles = self.tiles()?;
         let per_tile = self.k_tiles()?;
         let total = self.all_tiles(&tiles)?;
-        Ok(rule.assignment(cluster, [total, per_tile], &mut self.builder))
+        let tiles = ([total, per_tile], self.kernel.work.elements());
+        Ok(rule.assignment(cluster, tiles, &mut self.builder))
     }
 
     /// The CTA's work tile of that number.

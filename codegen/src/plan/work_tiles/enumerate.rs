@@ -55,10 +55,10 @@ impl Work {
                 };
                 return (0..part.all).map(|_| own.clone()).collect();
             }
-            Source::Spans(rule) => rule.of_tile(self.elements()),
+            Source::Spans(rule) => rule,
         };
         let who = [number, clusters];
-        let assignment = rule.assignment(who, [tiles, steps], &mut AsItIs);
+        let assignment = rule.assignment(who, ([tiles, steps], self.elements()), &mut AsItIs);
         let piece = |at: i64| {
             let part = assignment.part(at, who, steps, &mut AsItIs);
             let givers = part.givers(&mut AsItIs);

@@ -27,17 +27,12 @@ pub struct SpanRule {
     /// shared, the more tiles are made in step, out of the second-level cache. Of less than that
     /// the parts would be many.
     pub alone_from: i64,
-    /// Most parts of a tile of which whoever begins it adds up all others itself.
-    pub most_alone: i64,
 }
 
 impl Default for SpanRule {
-    /// Half a wave and more is shared alone; sums are those of tiles of 128x128.
+    /// Half a wave and more is shared alone.
     fn default() -> SpanRule {
-        SpanRule {
-            alone_from: 2,
-            most_alone: ADDED_ALONE / (128 * 128),
-        }
+        SpanRule { alone_from: 2 }
     }
 }
 
@@ -115,24 +110,20 @@ pub struct Part<N: Index> {
 }
 
 impl SpanRule {
-    /// For tiles of so many elements: of larger ones fewer parts are added up by one.
-    pub fn of_tile(self, elements: i64) -> SpanRule {
-        SpanRule {
-            most_alone: (ADDED_ALONE / elements.max(1)).max(FEWEST_ALONE),
-            ..self
-        }
-    }
-
     /// What the cluster of that number has to do, of so many, of so many tiles with so many steps
-    /// along k each.
+    /// along k and so many elements each.
     pub fn assignment<N: Index>(
         self,
         [cluster, clusters]: [N; 2],
-        [total, per_tile]: [N; 2],
+        ([total, per_tile], elements): ([N; 2], i64),
         hoist: &mut impl Names<N>,
     ) -> Assignment<N> {
         let shared = self.shared([total.clone(), clusters.clone()], hoist);
-        let row = self.row([shared.clone(), clusters.clone()], per_tile, hoist);
+        let row = Row::new(
+            [shared.clone(), clusters.clone()],
+            (per_tile, elements),
+            hoist,
+        );
         let length = hoist.name("row", N::mul(shared.clone(), row.pitch.clone()));
         let span = N::sub(N::sub(clusters.clone(), N::int(1)), cluster);
         let span = hoist.name("span", span);
@@ -173,12 +164,13 @@ impl SpanRule {
         let even = N::eq(rest, N::int(0));
         hoist.name("shared", N::select(even, N::int(0), with_wave))
     }
+}
 
-    /// How so many tiles stand in a row for so many clusters.
-    fn row<N: Index>(
-        self,
+impl<N: Index> Row<N> {
+    /// That of so many tiles for so many clusters. Of larger tiles fewer parts are added up by one.
+    fn new(
         [shared, clusters]: [N; 2],
-        tile: N,
+        (tile, elements): (N, i64),
         hoist: &mut impl Names<N>,
     ) -> Row<N> {
         let some = N::max(shared.clone(), N::int(1));
@@ -197,12 +189,10 @@ impl SpanRule {
             pitch,
             span,
             tile,
-            most_alone: self.most_alone,
+            most_alone: (ADDED_ALONE / elements.max(1)).max(FEWEST_ALONE),
         }
     }
-}
 
-impl<N: Index> Row<N> {
     /// The end of a span that begins there, in that tile: no further than the tile goes, where
     /// something is behind it that is nobody's.
     fn end(&self, [start, first]: [&N; 2], end: N) -> N {
@@ -361,11 +351,15 @@ mod tests {
     use super::*;
     use crate::plan::work_tiles::arith::AsItIs;
 
+    /// Elements of a tile: 128x128, of which one adds up twelve parts.
+    const ELEMENTS: i64 = 128 * 128;
+
     /// The parts of each CTA.
     fn parts(total: i64, per_tile: i64, ctas: i64) -> Vec<Vec<Part<i64>>> {
         let of_cta = |cta| {
             let who = [cta, ctas];
-            let all = SpanRule::default().assignment(who, [total, per_tile], &mut AsItIs);
+            let tiles = ([total, per_tile], ELEMENTS);
+            let all = SpanRule::default().assignment(who, tiles, &mut AsItIs);
             let part = |number| all.part(number, who, per_tile, &mut AsItIs);
             (0..all.all).map(part).collect()
         };
@@ -450,7 +444,7 @@ mod tests {
                 assert_eq!(asked.get(&cta).copied().unwrap_or(0), gives);
             }
             let of_a_tile = ctas / total;
-            let alone = of_a_tile <= SpanRule::default().most_alone;
+            let alone = of_a_tile <= ADDED_ALONE / ELEMENTS;
             assert!(alone || most * 2 <= of_a_tile, "{most} of {of_a_tile}");
         }
     }

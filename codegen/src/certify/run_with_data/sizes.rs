@@ -138,10 +138,17 @@ fn of_tile(plan: &Plan, kernel: &Kernel) -> Vec<(Vec<i64>, i64)> {
     let anywhere = [m, (n - 3).max(1)];
     let output = plan.output().map_or(1, |output| output.dtype.bytes());
     let granule = (GRANULE / i64::from(output)).max(1);
-    let whole = |extent: i64| (extent / 2 / granule).max(1) * granule;
+    // Of what a tile has all of there may be fewer than that.
+    let whole = |mode: usize| {
+        let granules = (tile(mode) / 2 / granule).max(1) * granule;
+        match work.holds(mode) {
+            true => granules.min(tile(mode)),
+            false => granules,
+        }
+    };
     let small = match plan.stored_along() {
-        0 => [whole(m), n / 2 + 1],
-        _ => [m / 2 + 1, whole(n)],
+        0 => [whole(0), n / 2 + 1],
+        _ => [m / 2 + 1, whole(1)],
     };
     let in_flight =
         |pipe: &&Pipe| matches!(pipe.full, Full::Bytes(_) | Full::Group(Engine::Copies));

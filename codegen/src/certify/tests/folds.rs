@@ -62,7 +62,23 @@ compute: |
   d[m,h,e] = z[m,h,e] * rsqrt(q[m,h] / size(e) + 1) * w[e]
 cta_tile: { m: 128, e: 64, k: 64 }
 ";
-const ALL: [&str; 3] = [WHOLE, BLOCKS, SPECIALIZED];
+/// All columns of a tile that is narrower than what stores are cut at, of 8-bit results.
+const NARROW: &str = "
+kernel: top
+name: top_narrow
+arch: sm_80
+operands:
+  a: { dtype: bf16, layout: '(m,k):(lda,1)' }
+  b: { dtype: bf16, layout: '(n,k):(ldb,1)' }
+  d: { dtype: s8, layout: '(m,n):(ldd,1)' }
+  t: { dtype: f32, layout: '(m):(1)' }
+compute: |
+  acc[m,n] = sum[k] a[m,k] * b[n,k]
+  d[m,n] = acc[m,n]
+  t[m] = max[n] acc[m,n]
+cta_tile: '(64,8,64)'
+";
+const ALL: [&str; 4] = [WHOLE, BLOCKS, SPECIALIZED, NARROW];
 
 /// Plants a fault, if it can be planted.
 type Fault = fn(&mut Plan, &mut Kernel) -> bool;

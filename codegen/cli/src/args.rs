@@ -360,7 +360,8 @@ pub struct Completions {
 #[derive(Debug, Args)]
 pub struct Help {
     /// A subcommand (`bundle show`), the code of a diagnostic (`unknown-key`), a finding of the
-    /// emulator (`race_shared`), or `spec` for every key of a spec [default: the overview]
+    /// emulator (`race_shared`), a function of formulas (`gelu`), `formula` for all of their
+    /// notation, or `spec` for every key of a spec [default: the overview]
     #[arg(value_name = "WORD")]
     pub words: Vec<String>,
 }

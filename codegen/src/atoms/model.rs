@@ -177,6 +177,11 @@ pub struct MmaFacts {
 }
 
 impl MmaFacts {
+    /// Whether it is a thread's own multiplication, without tensor cores.
+    pub fn is_of_one_thread(&self) -> bool {
+        self.mnk == [1; 3]
+    }
+
     /// Bits that its sums keep on that architecture, where they are fewer than the accumulator's
     /// type has.
     pub fn short_sums(&self, arch: Arch) -> Option<u32> {

@@ -115,6 +115,37 @@ pub fn markdown() -> String {
     out
 }
 
+/// What the page says of a function, a fold or an element type of that name: its row, below the
+/// head of its table. `None` for what is none.
+///
+/// ```
+/// use tilewright_formula::page::explain;
+/// assert!(explain("silu").is_some_and(|said| said.contains("sigmoid linear unit")));
+/// assert!(explain("argmax").is_some() && explain("bf16").is_some() && explain("if").is_none());
+/// ```
+pub fn explain(name: &str) -> Option<String> {
+    let page = markdown();
+    let rows = ["(", "[", "`"].map(|end| format!("| `{name}{end}"));
+    let is_row = |line: &&str| rows.iter().any(|row| line.starts_with(row));
+    page.split("\n## ").skip(1).find_map(|section| {
+        let row = section.lines().find(is_row)?;
+        let head = section.lines().filter(|line| line.starts_with('|'));
+        let head = Vec::from_iter(head.take(2));
+        Some(format!("# `{name}`\n\n{}\n{row}\n", head.join("\n")))
+    })
+}
+
+/// The names that [`explain`] knows.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    let calls = PRIMITIVES.iter();
+    let calls = calls.filter(|row| row.notation == Notation::Call);
+    let calls = calls.map(|row| row.name);
+    let folds = FOLDS.iter().map(|row| row.name);
+    let types = DType::ALL.iter().map(|dtype| dtype.text());
+    let derived = DERIVED.iter().map(|row| row.name);
+    calls.chain(derived).chain(folds).chain(types)
+}
+
 fn arguments(row: &Primitive) -> &'static str {
     match row.arity {
         1 => "x",

@@ -93,7 +93,7 @@ def test_a_launch_is_bound_once_and_sees_new_inputs(bundle):
     d = numpy.zeros_like(s)
     launch = bundle.find("copy_elementwise").bind(s=s, d=d)
     assert launch.kernel.startswith("copy_elementwise") and launch.workspace_bytes == 0
-    assert launch.problem == "4x64x1 s:(64,1) d:(64,1)"
+    assert launch.problem == "m=4 n=64 s:(64,1) d:(64,1)"
     assert launch.tensors["s"] is s
     launch()
     s[:] = 7

@@ -253,7 +253,8 @@ pub fn constants(kernel: &Kernel) -> Env {
 impl std::fmt::Display for Problem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let is_matrix = |name: &str| MATRIX_EXTENTS.contains(&name) || name == "batch";
-        if self.extents().all(|(name, _)| is_matrix(name)) {
+        let has_all = (MATRIX_EXTENTS.iter()).all(|name| self.extent(name).is_some());
+        if has_all && self.extents().all(|(name, _)| is_matrix(name)) {
             let [m, n, k, batch] = self.matrix_extents();
             write!(f, "{m}x{n}x{k}")?;
             if batch != 1 {

@@ -55,7 +55,7 @@ impl Described<'_> {
 /// };
 /// let tensors = [tensor("s", 8), tensor("d", 12)];
 /// let problem = problem_of(&kernel, &tensors, &Problem::default());
-/// assert_eq!(problem.unwrap().to_string(), "4x8x1 s:(8,1) d:(12,1)");
+/// assert_eq!(problem.unwrap().to_string(), "m=4 n=8 s:(8,1) d:(12,1)");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///

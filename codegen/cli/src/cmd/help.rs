@@ -1,5 +1,5 @@
-//! `help`: a subcommand's `--help`, the section of a diagnostic or of a finding of the emulator, or
-//! the keys of a spec, all of them or one, on stdout.
+//! `help`: a subcommand's `--help`, the section of a diagnostic or of a finding of the emulator,
+//! the keys of a spec or the notation of formulas, all of it or one word, on stdout.
 //!
 //! Invariant: it asks nothing of a network or a file; pages are part of the command.
 
@@ -7,6 +7,7 @@ mod text;
 
 use clap::Command;
 use tilewright_emulator::FindingId;
+use tilewright_formula::page as notation;
 
 use crate::args::Help;
 use crate::guidance;
@@ -17,6 +18,8 @@ use crate::terminal;
 const LIKE: f64 = 0.8;
 /// The word that stands for the page on specs.
 const SPEC: &str = "spec";
+/// The word that stands for the page on formulas.
+const FORMULA: &str = "formula";
 
 /// Prints what there is on the words.
 pub fn run(args: &Help) -> Outcome {
@@ -35,16 +38,20 @@ fn told(words: &[&str]) -> Outcome {
         return of_subcommand(words);
     }
     let page = match *words {
+        [FORMULA] => Some(notation::markdown()),
         [word] => match FindingId::parse(word) {
-            Some(id) => Some(text::of_markdown(&id.section())),
-            None => page(word)?,
+            Some(id) => Some(id.section()),
+            None => match notation::explain(word) {
+                Some(said) => Some(said),
+                None => page(word)?,
+            },
         },
         _ => None,
     };
     let Some(page) = page else {
         return Err(unknown(&words.join(" ")));
     };
-    terminal::print(&page)?;
+    terminal::print(&text::of_markdown(&page))?;
     Ok(Verdict::Good)
 }
 
@@ -76,13 +83,12 @@ fn of_subcommand(words: &[&str]) -> Outcome {
 #[cfg(feature = "codegen")]
 fn page(word: &str) -> Result<Option<String>, Failure> {
     use tilewright_codegen::guide;
-    let page = match word {
+    Ok(match word {
         SPEC => Some(guide::SPEC.to_owned()),
         word => guide::explain_code(word)
             .map(str::to_owned)
             .or_else(|| guide::explain_key(word)),
-    };
-    Ok(page.as_deref().map(text::of_markdown))
+    })
 }
 
 /// Without the generator there is none: words in the form of a code may be one.
@@ -114,8 +120,8 @@ fn unknown(words: &str) -> Failure {
     };
     let words = terminal::plain(words);
     Failure::CouldNotRun(format!(
-        "`{words}` is no subcommand, no code of a diagnostic, no finding of the emulator, no key \
-         of a spec and not `{SPEC}`: {way_out}"
+        "`{words}` is no subcommand, no code of a diagnostic, no finding of the emulator, no \
+         function of formulas, no key of a spec, and neither `{FORMULA}` nor `{SPEC}`: {way_out}"
     ))
 }
 
@@ -134,7 +140,9 @@ fn known() -> Vec<String> {
     let shown = command.get_subcommands().filter(|one| !one.is_hide_set());
     let names = shown.map(|one| one.get_name().to_owned());
     let findings = FindingId::ALL.iter().map(|id| id.as_str().to_owned());
-    names.chain(of_the_generator()).chain(findings).collect()
+    let formulas = [FORMULA].into_iter().chain(notation::names());
+    let all = names.chain(of_the_generator()).chain(findings);
+    all.chain(formulas.map(str::to_owned)).collect()
 }
 
 /// The words of pages that the generator has.

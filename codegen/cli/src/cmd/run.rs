@@ -1,7 +1,9 @@
 //! `run`: one launch of one kernel, checked and timed.
 //!
-//! The check is that of `verify`, on the problem that was asked for. On a GPU the time is that of
-//! the one launch, alone and cold; `bench` measures properly. On the emulator, time is the host's.
+//! The check is that of `verify`, on the problem that was asked for, of normal values; where sums
+//! are so long that their bound is wide, of integers as well, which are exact. On a GPU the time is
+//! that of the first launch, alone and cold; `bench` measures properly. On the emulator, time is
+//! the host's.
 
 use std::time::Instant;
 
@@ -26,6 +28,9 @@ struct Report {
     device: String,
     #[serde(flatten)]
     outcome: verify::Outcome,
+    /// Whether integers were right as well, which are tried of long sums.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    integers: Option<bool>,
     /// Operands whose strides were chosen with gaps, since the kernel does not take others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     padded: Vec<Padded>,
@@ -56,8 +61,19 @@ pub fn run(args: &args::Run) -> Outcome {
     let start = Instant::now();
     let spinner = progress::spinner("running");
     spinner.set_message(format!("{} on {problem}", kernel.id));
-    let mut outcome = verify::verify_one(&runtime, kernel, &problem, Data::Normals, args.seed)
-        .map_err(Failure::could_not_run)?;
+    let launched = |data| {
+        verify::verify_one(&runtime, kernel, &problem, data, args.seed)
+            .map_err(Failure::could_not_run)
+    };
+    let mut outcome = launched(Data::Normals)?;
+    let mut integers = None;
+    if outcome.passed() && verify::has_long_sums(kernel, &problem) {
+        let exact = launched(Data::Integers)?;
+        integers = Some(exact.passed());
+        if let Some(reason) = exact.failure {
+            outcome.failure = Some(format!("of integers: {reason}"));
+        }
+    }
     progress::finish(&spinner);
     if outcome.problem.is_empty() {
         // What does not load has not come to its problem.
@@ -68,6 +84,7 @@ pub fn run(args: &args::Run) -> Outcome {
     let mut report = Report {
         device,
         outcome,
+        integers,
         padded: padded(kernel, &problem, &args.problem)?,
         host_ms,
         profile: None,
@@ -177,6 +194,7 @@ fn text(report: &Report) -> String {
     let Report {
         device,
         outcome,
+        integers,
         padded,
         host_ms,
         ..
@@ -189,7 +207,13 @@ fn text(report: &Report) -> String {
     let (rel_err, max_err) = (outcome.rel_err, outcome.max_err);
     // What has no output, or touched what is not its own, was not compared.
     let errors = match outcome.passed() || max_err > 0.0 {
-        true => format!(" (rel err {rel_err:.1e}, {max_err:.2} of the bound)"),
+        true => {
+            let exact = match integers {
+                Some(true) => "; integers right",
+                _ => "",
+            };
+            format!(" (rel err {rel_err:.1e}, {max_err:.2} of the bound{exact})")
+        }
         false => String::new(),
     };
     let time = match outcome.launch_us {

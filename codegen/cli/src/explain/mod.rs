@@ -49,6 +49,9 @@ pub struct Explained {
     /// `operands` has the copies.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub copied: Vec<String>,
+    /// How CTAs share output tiles that are cut along k.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared: Option<String>,
     /// Output extents of a CTA's tile, and what it sums over at a time.
     pub cta_tile: Vec<i64>,
     /// Threads of a CTA.
@@ -112,6 +115,22 @@ fn copied(made: &Realigned) -> String {
     format!("{operand} is copied {when}, {way} the workspace, by a launch of its own")
 }
 
+/// How CTAs share the output tiles that are cut along k, where any are.
+fn shared(plan: &Plan) -> Option<String> {
+    let bytes = plan.work.partial_bytes()?;
+    Some(match plan.work.all_partial_bytes() {
+        Some(_) => format!(
+            "stream-k: output tiles that are no whole wave are cut along k; CTAs give each other \
+             their sums, {bytes} bytes a tile, through a workspace of {} bytes",
+            plan.all_workspace().text()
+        ),
+        None => format!(
+            "split-k: the CTAs of a cluster make a part of k each of one output tile, and add \
+             their sums, {bytes} bytes a tile, through distributed shared memory"
+        ),
+    })
+}
+
 /// Longest run, in k tiles of a CTA.
 const MOST_K_TILES: u64 = 10_000;
 
@@ -144,6 +163,7 @@ pub fn explain(file: &SpecFile, point: &Point, lengths: Lengths) -> Result<Expla
         computes: sockets(&plan),
         operands: plan.operands.iter().map(ToString::to_string).collect(),
         copied: plan.copies.iter().map(copied).collect(),
+        shared: shared(&plan),
         cta_tile: plan.cta_tile(),
         threads: plan.cta_threads(),
         grid: plan.work.grid().to_string(),

@@ -14,7 +14,7 @@ use super::bound::bound;
 use super::cells::{Columns, Meaning, legend, model, sign};
 use super::proved::proved;
 use super::{Explained, formula};
-use crate::terminal::{FAINT, STRONG, Table, WIDTH, paint, wrapped};
+use crate::terminal::{FAINT, STRONG, Table, WIDTH, indented, paint, wrapped};
 use tilewright_layout_cli::show::colour::{Rgb, Shade};
 
 /// Columns of a lane's name.
@@ -47,6 +47,13 @@ pub fn render(explained: &Explained) -> String {
         tile.join("x"),
         explained.grid
     );
+    if let Some(shared) = &explained.shared {
+        let of = match explained.timeline {
+            Some(_) => "; the timeline is of tiles that one CTA makes alone",
+            None => "",
+        };
+        let _ = writeln!(text, "{}", indented(&format!("{shared}{of}"), 2));
+    }
     if explained.launch == "programmatic" {
         text.push_str(
             "  set up while the kernel before it ends; its roles begin when that one has\n",

@@ -127,6 +127,31 @@ fn a_drawing_holds_the_run_and_the_map() {
     assert!(run.stderr.contains("--point"), "{}", run.stderr);
 }
 
+/// Who shares tiles is told, and how sums go from one to the other.
+#[test]
+fn tiles_that_are_cut_along_k_are_told() {
+    let of = |tile: &str| {
+        let path = shipped("gemm/sm90_bf16_nt");
+        // A point that there is not is told with those that there are.
+        let points = tilewright(["explain", &path, "--point", "none"]).expect(2);
+        let mut points = points.stderr.lines().map(str::trim);
+        let start = format!("gemm_sm90_bf16_nt@{tile}-");
+        let id = points.find(|id| id.starts_with(&start)).unwrap();
+        let run = tilewright(["explain", &path, "--point", id]);
+        run.expect(0).stdout
+    };
+    let spans = of("64x64x64_c2x2_coop_sk_ba");
+    assert!(spans.contains("stream-k: "), "{spans}");
+    assert!(
+        spans.contains("through a workspace of 131072 + "),
+        "{spans}"
+    );
+    let parts = of("64x8x128_c1x1x4_coop_ba");
+    assert!(parts.contains("distributed shared memory"), "{parts}");
+    let alone = of("128x128x64_c2x1_ping_ab");
+    assert!(!alone.contains("-k: "), "{alone}");
+}
+
 #[test]
 fn kernels_without_roles_are_explained_too() {
     let gemm = tilewright(["explain", &shipped("gemm/bf16_tn")]).expect(0);

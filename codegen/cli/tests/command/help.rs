@@ -152,12 +152,25 @@ fn help_tells_every_key_of_a_spec() {
     assert!(said.lines().all(|line| !line.starts_with('|')), "{said}");
 }
 
+#[test]
+fn help_tells_what_formulas_are_written_with() {
+    let said = tilewright(["help", "formula"]).expect(0).stdout;
+    assert!(said.contains("\nDerived functions\n"), "{said}");
+    let gelu = tilewright(["help", "gelu"]).expect(0).stdout;
+    assert!(gelu.contains("Gaussian error linear unit"), "{gelu}");
+    assert!(gelu.lines().count() < 8, "{gelu}");
+    let near = tilewright(["help", "sigmod"]).expect(2).stderr;
+    assert!(near.contains("`tilewright help sigmoid`"), "{near}");
+}
+
 /// Whatever a diagnostic is called, no subcommand hides it.
 #[cfg(feature = "codegen")]
 #[test]
 fn codes_are_no_subcommands() {
     let commands = subcommands();
-    for code in tilewright_codegen::guide::codes().chain(["spec"]) {
+    let formulas = tilewright_formula::page::names();
+    let all = tilewright_codegen::guide::codes().chain(["spec", "formula"]);
+    for code in all.chain(formulas) {
         assert!(!commands.iter().any(|name| name == code), "{code}");
     }
 }

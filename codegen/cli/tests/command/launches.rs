@@ -170,7 +170,7 @@ fn a_problem_larger_than_the_host_is_refused_before_memory_is_taken() {
     let args = ["run", path, "copy_f32", "--device", "emulator"];
     let size = ["--m", "60000", "--n", "2147483647"];
     let run = tilewright(args.into_iter().chain(size)).expect(2);
-    let told = "on 60000x2147483647x1";
+    let told = "on m=60000 n=2147483647";
     assert!(run.stderr.contains(told), "{}", run.stderr);
     assert!(run.stderr.contains("bytes on the host"), "{}", run.stderr);
     assert_eq!(run.stdout, "");
@@ -241,7 +241,7 @@ fn code_that_contradicts_the_manifest_has_no_result_to_be_wrong() {
     let path = path.to_str().unwrap();
     let problem = ["--device", "emulator", "--m", "3", "--n", "8"];
     let run = tilewright(["run", path, "copy_f32"].into_iter().chain(problem)).expect(1);
-    assert!(run.stdout.contains("problem   3x8x1"), "{}", run.stdout);
+    assert!(run.stdout.contains("problem   m=3 n=8"), "{}", run.stdout);
     assert!(run.stdout.contains("result    none: "), "{}", run.stdout);
     for absent in ["wrong", "rel err", "driver"] {
         assert!(!run.stdout.contains(absent), "{}", run.stdout);

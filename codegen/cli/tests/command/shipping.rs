@@ -200,7 +200,7 @@ fn ptx_is_edited_and_hashed_again() {
     fs::remove_file(&edited).unwrap();
     edit(&[&text]).expect(0);
     let run = on_emulator().expect(1);
-    assert!(run.stderr.contains("x777x"), "{}", run.stderr);
+    assert!(run.stderr.contains("n=777"), "{}", run.stderr);
     assert!(
         run.stdout.contains("with a + were added, aimed at"),
         "{}",

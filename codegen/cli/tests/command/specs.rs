@@ -493,3 +493,24 @@ fn padded_rows_are_told() {
         "{verified}"
     );
 }
+
+/// The bound of normal values lets a part of a long sum be missing, integers do not.
+#[test]
+fn long_sums_are_run_on_integers_as_well() {
+    let (folder, path) = spec(
+        "kernel: gemm\nname: long\narch: sm_70\noperands:\n  a: { dtype: f32, layout: '(m,k)' }\n  \
+         b: { dtype: f32, layout: '(n,k)' }\n  d: { dtype: f32, layout: '(m,n)' }\n\
+         accumulator: f32\ncta_tile: '(16,32,16)'\n",
+    );
+    let bundle = folder.path().join("long");
+    let bundle = bundle.to_str().unwrap();
+    tilewright(["build", path.to_str().unwrap(), "-o", bundle]).expect(0);
+    let said = |k: &str| {
+        let problem = ["--device", "emulator", "--m", "1", "--n", "1", "--k", k];
+        let args = ["run", bundle, "long"].into_iter().chain(problem);
+        tilewright(args).expect(0).stdout
+    };
+    let (short, long) = (said("8191"), said("8192"));
+    assert!(!short.contains("integers"), "{short}");
+    assert!(long.contains("; integers right)"), "{long}");
+}

@@ -9,7 +9,7 @@
 
 use crate::arch::{ARCHES, Arch};
 use crate::atoms;
-use crate::atoms::model::Atom;
+use crate::atoms::model::MmaFacts;
 use crate::dtype::DType;
 use crate::error::{Error, Problem, Result, Violation};
 use crate::plan::attempt::attempt;
@@ -33,9 +33,6 @@ const MMA: &str = "slow-mma";
 
 /// A mode of which a CTA's tile has one and all.
 const ONE: &str = "one-element";
-
-/// The shape of what one thread multiplies.
-const ALONE: [i64; 3] = [1; 3];
 
 /// A doubt, with the way out.
 struct Doubt {
@@ -259,8 +256,8 @@ fn keys_in_the_way(point: &Point, mma: &MmaPlan) -> Option<Doubt> {
 /// How a spec says that a product without tensor cores which read shared memory is meant. A
 /// schedule says nothing of threads that multiply themselves.
 fn meant(mma: &MmaPlan) -> String {
-    match mma.atom.mma.as_ref().map(|facts| facts.mnk) {
-        Some(ALONE) => format!(
+    match mma.atom.mma.as_ref().map(MmaFacts::is_of_one_thread) {
+        Some(true) => format!(
             "where it is meant, `mma: {{ atom: {} }}` says so",
             mma.atom.id
         ),
@@ -338,13 +335,13 @@ fn of_arch(spec: &Spec, mma: &MmaPlan, other: &str) -> Doubt {
 /// An instruction of tensor cores that is taken where it is named, of a product that threads
 /// multiply themselves.
 fn of_threads(point: &Point, plan: &Plan, mma: &MmaPlan, types: [DType; 3]) -> Option<Doubt> {
-    let facts = |atom: &Atom| atom.mma.as_ref().map(|facts| (facts.mnk, facts.types));
-    let (ALONE, _) = facts(&mma.atom)? else {
+    if !mma.atom.mma.as_ref()?.is_of_one_thread() {
         return None;
-    };
+    }
     let mut atoms = atoms::catalogue().ok()?.iter();
     let named = atoms.find(|atom| {
-        let fits = facts(atom).is_some_and(|(mnk, of)| mnk != ALONE && of[..3] == types);
+        let fits = (atom.mma.as_ref())
+            .is_some_and(|facts| !facts.is_of_one_thread() && facts.types[..3] == types);
         let with = || {
             let mut schedule = point.spec.schedule.clone();
             schedule.mma.atom = Auto::Given(atom.id.clone());

@@ -358,14 +358,16 @@ impl<'c> Chooser<'c> {
         self.largest_mma(types, |mma| mma.smem == [false; 2])
     }
 
-    /// The types of a and b that an MMA adds up in that type, of operands that lie in shared memory
-    /// or on registers, each pair once.
+    /// The types of a and b that tensor cores add up in that type, of operands that lie in shared
+    /// memory or on registers, each pair once.
     pub(in crate::plan) fn mma_types(
         &self,
         accumulator: DType,
         smem: [bool; 2],
     ) -> Vec<[DType; 2]> {
-        let is_such = |mma: &&MmaFacts| mma.smem == smem && mma.types[0] == accumulator;
+        let is_such = |mma: &&MmaFacts| {
+            mma.smem == smem && mma.types[0] == accumulator && !mma.is_of_one_thread()
+        };
         let there = self.catalogue.iter().filter(|atom| atom.runs_on(self.arch));
         let there = there.filter_map(|atom| atom.mma.as_ref());
         let mut pairs = Vec::new();

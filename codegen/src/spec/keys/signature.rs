@@ -112,7 +112,11 @@ fn map<'n>(tree: &'n Node, key: &str, problems: &mut Problems) -> &'n [Entry] {
     match tree.find(key) {
         Some(node) if !matches!(node.value, Value::Map(_) | Value::Refused) => {
             let message = format!("`{key}` is {}; expected a map", describe(node));
-            let help = "write `name: value` lines below it";
+            let entry = match key {
+                "scalars" => "alpha: f32",
+                _ => "i: 128",
+            };
+            let help = format!("write `name: value` lines below it, or `{key}: {{ {entry} }}`");
             problems.add("wrong-type", &node.span, message, help);
             &[]
         }

@@ -72,7 +72,14 @@ impl Checker<'_> {
             _ if let (Wanted::Function, Some(help)) = (wanted, elsewhere(name)) => {
                 problem.help(help)
             }
-            Some(near) => problem.help(format!("`{near}` is one")).edit(span, near),
+            Some(near) => {
+                let infinity = match (wanted, name) {
+                    (Wanted::Function, "float") => "; infinity is `inf`",
+                    _ => "",
+                };
+                let help = format!("`{near}` is one{infinity}");
+                problem.help(help).edit(span, near)
+            }
             None if names.is_empty() => problem.help("none is there: modes stand in layouts"),
             None if matches!(wanted, Wanted::Value | Wanted::Elements) => problem.help(format!(
                 "there are: {}; what is missing is added as an operand or a scalar",

@@ -139,12 +139,30 @@ impl Checker<'_> {
         });
         match names.collect::<Option<Vec<&str>>>() {
             Some(names) if (1..names.len()).all(|at| !names[..at].contains(&names[at])) => format!(
-                "write the modes of `{name}` as it is read, `({})`, in its layout, each with the \
-                 stride that it has; to read it both ways, name it twice among the operands: a \
-                 launch may give both one memory",
+                "{}write the modes of `{name}` as it is read, `({})`, in its layout, each with \
+                 the stride that it has; to read it both ways, name it twice among the operands: \
+                 a launch may give both one memory",
+                self.in_order(&of.name.text, &names),
                 names.join(",")
             ),
             _ => OWN.to_owned(),
+        }
+    }
+
+    /// How an operand is read in the order of its own modes, where it is read by all of them in
+    /// another.
+    fn in_order(&self, name: &str, read: &[&str]) -> String {
+        let operand = (self.signature.operand(name)).and_then(|at| self.signature.operands.get(at));
+        let axes = operand.map_or(&[][..], |one| &one.axes);
+        let own: Vec<String> = axes.iter().map(Axis::to_string).collect();
+        let has_all = own.len() == read.len() && own.iter().all(|one| read.contains(&one.as_str()));
+        match has_all {
+            true => format!(
+                "its own order is `{}[{}]`; to exchange modes, ",
+                shown(name),
+                own.join(",")
+            ),
+            false => String::new(),
         }
     }
 

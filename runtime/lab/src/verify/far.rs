@@ -251,7 +251,7 @@ fn lowest(format: Format) -> i32 {
 }
 
 /// Modes along which a contraction sums, one of a chain or the parts of one as well.
-fn contracted(form: &Form) -> Vec<ModeId> {
+pub(super) fn contracted(form: &Form) -> Vec<ModeId> {
     let summed = |one: &Contraction| {
         let parts = one.parts.iter().flat_map(|parts| parts.sum.modes.clone());
         one.summed.iter().copied().chain(parts).collect::<Vec<_>>()

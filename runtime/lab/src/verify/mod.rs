@@ -30,6 +30,8 @@ mod extremes;
 
 mod far;
 
+mod long_sums;
+
 mod placement;
 
 mod hard;
@@ -93,6 +95,7 @@ pub(crate) use form::{Factor, GemmForm};
 pub use formula::{Dense, Expect, FormulaReference, Verdict};
 pub(crate) use inputs::held_at;
 pub(crate) use judge::Judge;
+pub use long_sums::has_long_sums;
 pub(crate) use model::Samples;
 pub use numbers::{decode, encode, round, unit_roundoff};
 pub use outcome::{Closeness, Outcome, Summary};

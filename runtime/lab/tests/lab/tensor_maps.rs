@@ -121,7 +121,10 @@ fn drawn_problems_are_legal_and_odd() {
     assert!(failures.is_empty(), "{failures:#?}");
     assert_eq!(summary.passed(), 6 * 12);
     let odd = |outcome: &&verify::Outcome, which: usize| {
-        let extent = outcome.problem.split('x').nth(which).unwrap();
+        // `70x190x64` or `m=70 n=190`.
+        let mut extents = outcome.problem.split(['x', ' ']);
+        let extent = extents.nth(which).unwrap();
+        let extent = extent.rsplit('=').next().unwrap();
         extent.parse::<i64>().unwrap() % 2 == 1
     };
     for kernel in &kernels {

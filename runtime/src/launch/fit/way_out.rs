@@ -119,8 +119,14 @@ fn padded(kernel: &Kernel, expr: &Condition, env: &Env) -> Option<String> {
         1 => "that",
         _ => "these",
     };
+    let copied = all_strided_by(kernel, name).filter_map(|one| copied_first(kernel, one));
+    let copied = Vec::from_iter(copied);
+    let other = match copied.is_empty() {
+        true => BUILD.to_owned(),
+        false => format!("build a kernel of a spec with {}", copied.join(", and ")),
+    };
     Some(format!(
-        "name the strides of {} in the spec, `{}`, and pad {that} to {next}, or {BUILD}",
+        "name the strides of {} in the spec, `{}`, and pad {that} to {next}, or {other}",
         operands.join(" and "),
         layouts.join("` and `")
     ))

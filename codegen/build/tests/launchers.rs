@@ -70,7 +70,10 @@ fn what_is_written_launches() {
         n: 4,
     };
     let told = told.call().explain(&runtime).unwrap().to_string();
-    assert!(told.contains("m=3 n=4") && told.contains("chosen"), "{told}");
+    assert!(
+        told.contains("m=3 n=4") && told.contains("chosen"),
+        "{told}"
+    );
     packed.launch(&runtime).unwrap();
     assert_eq!(d, numbers);
     let (from, to) = ([2i32, 0], [0i32, 1]);

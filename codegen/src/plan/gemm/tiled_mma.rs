@@ -111,6 +111,9 @@ fn other_types(spec: &Spec, chooser: &Chooser<'_>, both: [&Operand; 2]) -> Messa
     }
     pairs.retain(|pair| *pair != [both[0].dtype, both[1].dtype]);
     match pairs.is_empty() {
+        true if spec.problem.accumulator == DType::F32 => {
+            "f32 and f32, which threads multiply without tensor cores".into()
+        }
         true => "other types".into(),
         false => message!("types that there is one of: {}", listed(&pairs)),
     }

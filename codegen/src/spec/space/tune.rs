@@ -6,12 +6,15 @@
 //! path leads and building the spec, so that it is judged exactly as if it were written there, and
 //! reported where it stands.
 
+use std::collections::BTreeMap;
+
 use super::point;
 use crate::error::{Problem, Related, Result, shown};
 use crate::spec::kernel::shape::Shape;
 use crate::spec::keys::build::build;
 use crate::spec::keys::key::Key;
 use crate::spec::keys::model::{Point, Spec, paths};
+use crate::spec::keys::print::canonical;
 use crate::spec::keys::read::describe;
 use crate::spec::yaml::nearest::nearest;
 use crate::spec::yaml::node::{Entry, Node, Value};
@@ -94,7 +97,7 @@ impl Tuning<'_> {
     }
 
     fn check_values(&self, axis: &Axis<'_>, problems: &mut Problems) {
-        let mut seen: Vec<(Spec, &Node)> = vec![];
+        let mut seen: BTreeMap<String, &Node> = BTreeMap::new();
         for value in axis.values {
             let mut tree = self.untuned();
             tree.put(&axis.path, value);
@@ -104,8 +107,11 @@ impl Tuning<'_> {
                 .into_iter()
                 .filter(|p| !self.base.contains(p))
                 .for_each(|p| problems.push(p));
-            let Some(spec) = spec else { continue };
-            if let Some((_, first)) = seen.iter().find(|(other, _)| *other == spec) {
+            // What cannot be printed is told where points get their names.
+            let Some(Ok(spec)) = spec.map(|spec| canonical(&spec)) else {
+                continue;
+            };
+            if let Some(first) = seen.get(&spec) {
                 let message = format!("`{}` is tried with {} twice", axis.path, describe(value));
                 let related = Related {
                     span: first.span.clone(),
@@ -119,7 +125,7 @@ impl Tuning<'_> {
                     related,
                 );
             } else {
-                seen.push((spec, value));
+                seen.insert(spec, value);
             }
         }
     }

@@ -10,7 +10,7 @@ use tilewright_codegen::plan;
 use tilewright_codegen::spec;
 
 /// The newest page that has a table of all of them.
-const PAGE: &str = "results/h200/2026-11-30-marks.md";
+const PAGE: &str = "results/h200/2026-12-01-long-k.md";
 /// Of so many points one is planned: all of them take a minute.
 const PLANNED: usize = 40;
 

@@ -311,19 +311,20 @@ fn product_cell(types: [&str; 4], arch: &str, made: impl Fn(&str) -> String) -> 
             .iter()
             .map(|tile| made(&product(types, layouts, tile, arch)));
         let copies = transposed(layouts);
-        let of_copies = texts.clone().map(|text| answer(&format!("{text}{copies}")));
+        let mut of_copies = texts.clone().map(|text| answer(&format!("{text}{copies}")));
+        let copied = match copies.is_empty() {
+            true => None,
+            false => of_copies.find_map(Result::ok),
+        };
         let first = answer(&texts.next().unwrap());
-        let way = match first {
-            Ok(way) => way.to_owned(),
-            Err(report) => match texts.find_map(|text| answer(&text).ok()) {
-                Some(way) => way.to_owned(),
-                None => match of_copies
-                    .filter(|_| !copies.is_empty())
-                    .find_map(Result::ok)
-                {
-                    Some(way) => format!("{way} of copies"),
-                    None => format!("`{}`", code(&report)),
-                },
+        let way = match first.or_else(|why| texts.find_map(|text| answer(&text).ok()).ok_or(why)) {
+            Ok(way) => match copied.filter(|other| *other != way) {
+                Some(other) => format!("{way} or {other} of copies"),
+                None => way.to_owned(),
+            },
+            Err(report) => match copied {
+                Some(way) => format!("{way} of copies"),
+                None => format!("`{}`", code(&report)),
             },
         };
         match ways.iter_mut().find(|(known, _)| *known == way) {

@@ -44,15 +44,28 @@ pub fn explain_code(code: &str) -> Option<&'static str> {
 }
 
 /// What the page on every key of a spec says of a key, by its dotted path: its row, and the rows of
-/// the map that it is. `None` for what is no key.
+/// the map that it is. Of the last part of a path alone, what it says of each key that ends so,
+/// where the file has none of that name. `None` for what is no key.
 ///
 /// ```
 /// use tilewright_codegen::guide::explain_key;
 /// assert!(explain_key("cta_tile").unwrap().contains("Extents of the part"));
 /// assert!(explain_key("copy.a.g2s").unwrap().contains("from global to shared memory"));
+/// assert!(explain_key("g2s").unwrap().contains("`copy.<operand>.g2s`"));
 /// assert!(explain_key("copy.a.no").is_none());
 /// ```
 pub fn explain_key(path: &str) -> Option<String> {
+    let inside = || {
+        let titles = SPEC.lines().filter_map(|line| line.strip_prefix("# `"));
+        let paths = titles.map(|title| format!("{}.{path}", title.trim_end_matches('`')));
+        let found: Vec<String> = paths.filter_map(|path| row_of(&path)).collect();
+        (!path.contains('.') && !found.is_empty()).then(|| found.join("\n"))
+    };
+    row_of(path).or_else(inside)
+}
+
+/// What the page says of the key at a whole path.
+fn row_of(path: &str) -> Option<String> {
     let parts: Vec<&str> = path.split('.').collect();
     let (first, last) = (parts.first()?, parts.last()?);
     let sections = SPEC.split("\n# ").skip(1);

@@ -239,7 +239,7 @@ fn specs_are_compiled_in_this_process_once() {
     let told = strict.unwrap_err();
     assert!(matches!(told, Error::Uncovered(_)), "{told:?}");
     let lacks = "1 function does not take every problem (others are refused at run time): \
-                 copy_rows (assumes align(s) == 16";
+                 copy_rows (assumes align(s) >= 16 bytes";
     assert!(told.to_string().contains(lacks), "{told}");
     let known = config.clone().allow_no_last_resort().build().unwrap();
     assert_eq!(known.warnings, built.warnings);

@@ -326,7 +326,7 @@ fn assumptions(kernel: &Kernel, problems: &mut Problems) {
                     format!("align({operand}) names no operand")
                 });
                 problems.check(bytes.is_power_of_two() && *bytes <= 4096, id, || {
-                    format!("align({operand}) == {bytes}; expected a power of two up to 4096")
+                    format!("align({operand}) >= {bytes} bytes; expected a power of two up to 4096")
                 });
             }
             Assumption::Promise { promise, .. } => {

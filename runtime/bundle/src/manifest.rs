@@ -217,11 +217,13 @@ impl Assumption {
         format!("entries of {table} are distinct")
     }
 
-    /// The assumption as one line: `lda % 8 == 0`, `align(a) == 16`.
+    /// The assumption as one line: `lda % 8 == 0`, `align(a) >= 16 bytes`.
     pub fn text(&self) -> String {
         match self {
             Assumption::Expr { expr, .. } => expr.text().to_owned(),
-            Assumption::Align { operand, bytes, .. } => format!("align({operand}) == {bytes}"),
+            Assumption::Align { operand, bytes, .. } => {
+                format!("align({operand}) >= {bytes} bytes")
+            }
             Assumption::Promise { promise, .. } => promise.clone(),
         }
     }

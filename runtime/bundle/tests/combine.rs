@@ -312,7 +312,7 @@ fn functions_without_a_last_resort_are_found() {
         told(std::slice::from_ref(&picky)),
         [
             "no last resort for gemm_f32: the nearest, gemm_f32@picky-1, assumes lda % 8 == 0, \
-          assumes ldb % 8 == 0, assumes align(a) == 16"
+          assumes ldb % 8 == 0, assumes align(a) >= 16 bytes"
         ]
     );
     // A copy for older GPUs asks nothing of products; who names the oldest GPU does.

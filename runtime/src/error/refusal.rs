@@ -66,7 +66,7 @@ pub enum Refusal {
         name: String,
     },
     /// The problem gives an extent that the kernel lacks.
-    #[error("{name} is {value}; the kernel has no extent of that name: leave it out, or 1")]
+    #[error("{name} is {value}; the kernel has no extent of that name: leave it out, or give 1")]
     ExtraExtent {
         /// Its name.
         name: String,
@@ -257,7 +257,7 @@ pub enum Refusal {
         /// The address.
         address: u64,
         /// What to give instead, or to build.
-        way_out: &'static str,
+        way_out: String,
     },
     /// An extent of a tensor map is outside what the driver takes.
     #[error("dim {dim} of the tensor map of `{operand}` is {extent}; 1 to 2^32 is allowed")]

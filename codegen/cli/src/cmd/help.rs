@@ -78,16 +78,18 @@ fn of_subcommand(words: &[&str]) -> Outcome {
     }
 }
 
-/// What there is on a word: the page on specs, the section of a diagnostic, or what the page on
+/// What there is on a word: the page on specs, or the section of a diagnostic and what the page on
 /// specs says of a key.
 #[cfg(feature = "codegen")]
 fn page(word: &str) -> Result<Option<String>, Failure> {
     use tilewright_codegen::guide;
     Ok(match word {
         SPEC => Some(guide::SPEC.to_owned()),
-        word => guide::explain_code(word)
-            .map(str::to_owned)
-            .or_else(|| guide::explain_key(word)),
+        word => {
+            let code = guide::explain_code(word).map(str::to_owned);
+            let both: Vec<String> = code.into_iter().chain(guide::explain_key(word)).collect();
+            (!both.is_empty()).then(|| both.join("\n"))
+        }
     })
 }
 

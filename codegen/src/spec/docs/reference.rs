@@ -47,7 +47,9 @@ const HEAD: &str = "\
 Every key of a spec, from the table that reads them (`tilewright schema` has the same for editors).
 Keys with the default `auto` may be left to the plan, which says what it chose (`tilewright plan`);
 those with a `t` may be varied by `tune`, as `tune: { pipeline.stages: [2, 3] }`. Formulas are those
-of the page on notation in `tilewright-formula`.
+of the page on notation in `tilewright-formula`. A hop of `copy.<operand>` that is written, be it as
+`auto`, is one that the operand takes: `g2s: auto` has it go through shared memory, by an
+instruction of the plan's choice. Where none is written, the plan chooses the way too.
 ";
 
 /// The page as far as it is written.
@@ -164,6 +166,7 @@ fn default(key: &Key) -> &'static str {
     match (key.required, key.auto) {
         (true, _) if key.of_default => "must be written, but beside `compute`",
         (true, _) => "must be written",
+        (_, true) if matches!(key.kind, Kind::CopyAtom { .. }) => "left out",
         (_, true) => "`auto`",
         _ => "",
     }

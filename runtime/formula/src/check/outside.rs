@@ -86,13 +86,9 @@ impl Checker<'_> {
         if self.signature.operand(&of.name.text).is_none() {
             let is_local = self.locals.iter().any(|one| one.name == of.name.text);
             return match is_local {
-                true => {
-                    "an intermediate is read at its own modes: store it, and read it in a \
-                         kernel behind this one"
-                }
-                false => OWN,
-            }
-            .to_owned();
+                true => of_intermediate(node, mode),
+                false => OWN.to_owned(),
+            };
         }
         let at = tight(node);
         let own = |name: &str| {
@@ -231,6 +227,21 @@ impl Checker<'_> {
             Some(poly) if !self.is_not_negative(poly) => format!("{from} and {below}"),
             _ => below,
         }
+    }
+}
+
+/// How an intermediate is read elsewhere than at its own modes.
+fn of_intermediate(node: &Node, mode: &str) -> String {
+    const ELSEWHERE: &str = "store it, and read it in a kernel behind this one";
+    match &node.kind {
+        NodeKind::Integer(at) => {
+            let extent = at.saturating_add(1);
+            format!(
+                "where `{mode}` has {extent} coordinates in every launch, say so, \
+                 `modes: {{ {mode}: {extent} }}`; else {ELSEWHERE}"
+            )
+        }
+        _ => format!("an intermediate is read at its own modes: {ELSEWHERE}"),
     }
 }
 

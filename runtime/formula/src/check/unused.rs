@@ -2,8 +2,8 @@
 
 use super::Checker;
 use crate::formula::Source;
-use crate::problem::{Place, Problem};
-use crate::signature::{ModeExtent, Signature};
+use crate::problem::{Place, Problem, nearest};
+use crate::signature::{Axis, Mode, ModeExtent, Signature};
 use crate::syntax::{TokenKind, tokens};
 
 impl Checker<'_> {
@@ -62,8 +62,34 @@ impl Checker<'_> {
         if !has_output && is_all_read {
             problems.push(no_output(signature, &read));
         }
+        if !may_be_meant {
+            problems.extend(unused_modes(signature, &words));
+        }
         self.problems.extend(problems);
     }
+}
+
+/// Extents of modes that neither an operand nor the formula has.
+fn unused_modes(signature: &Signature, words: &[&str]) -> Vec<Problem> {
+    let axes = signature.operands.iter().flat_map(|one| &one.axes);
+    let known: Vec<&str> = axes.filter_map(Axis::mode).collect();
+    let modes = signature.modes.iter().enumerate();
+    let idle = modes.filter(|(_, mode)| {
+        let name = mode.name.as_str();
+        !known.contains(&name) && !words.contains(&name)
+    });
+    let problem = |(at, mode): (usize, &Mode)| {
+        let help = match nearest(&mode.name, known.iter().copied()) {
+            Some(near) => format!("use `{near}`, or take it out"),
+            None => "name it in a layout or in the formula, or take it out".to_owned(),
+        };
+        let message = format!(
+            "no operand has the mode `{}`, nor has the formula",
+            mode.name
+        );
+        Problem::of("unused", Place::Mode(at), message).help(help)
+    };
+    idle.map(problem).collect()
 }
 
 /// What a signature uses by itself: tables of ragged modes, and what outputs lie over.

@@ -2,6 +2,7 @@
 
 use tilewright_bundle::{Assumption, Expr, Kernel, LaunchAbi, Operand, Param, ParamValue};
 
+use super::way_out::copied_first;
 use super::{Fit, LaunchPart, View};
 use crate::error::{InPlace, Refusal};
 use crate::launch::layout::{Extents, Placed, Sharing, sharing};
@@ -176,9 +177,13 @@ pub fn misaligned(kernel: &Kernel, operand: &Operand, address: u64) -> Option<Re
     let needs = alignment_bytes(kernel, operand);
     let is_one = |stride: &Expr| stride.constant_value() == Some(1);
     let is_whole = address.is_multiple_of(u64::from(operand.dtype.bytes()));
-    let way_out = match is_whole && operand.layout.stride.iter().any(is_one) {
-        true => "give a copy, or build a kernel of a spec that names its stride of 1",
-        false => "give a copy",
+    let names_stride = operand.layout.stride.iter().any(is_one);
+    let way_out = match (is_whole, copied_first(kernel, operand)) {
+        (true, Some(copy)) => format!("give a copy, or build a kernel of a spec with {copy}"),
+        (true, None) if names_stride => {
+            "give a copy, or build a kernel of a spec that names its stride of 1".to_owned()
+        }
+        _ => "give a copy".to_owned(),
     };
     (!address.is_multiple_of(u64::from(needs))).then(|| Refusal::Alignment {
         operand: operand.name.clone(),

@@ -6,10 +6,10 @@
 
 mod code;
 mod numbers;
+mod way_out;
 mod memory;
 mod promise;
 mod values;
-mod way_out;
 
 use std::sync::Arc;
 
@@ -35,6 +35,10 @@ use crate::launch::tensor_map::strides_fit;
 use values::{integers, offset, sizes, tensor_maps, workspace};
 pub use way_out::stride_multiples;
 use way_out::{found, is_stronger, way_out};
+
+/// What is said of an output with several elements at one address.
+const SHARED: &str = "elements of an output share an address: give strides that keep them apart, \
+                      or smaller extents";
 
 /// A kernel that takes a problem: names bound, operands with extents.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -161,8 +165,7 @@ fn bound_operands(
             Ok(extents) => {
                 *env = bound;
                 if operand.role.is_written() && !extents.is_injective() {
-                    let problem = "elements of an output share an address";
-                    refusals.push(strides_refused(operand, &extents, problem));
+                    refusals.push(strides_refused(operand, &extents, SHARED));
                 }
                 operands.push(extents);
             }

@@ -377,7 +377,7 @@ fn multiple(kernel: &Kernel, name: Name) -> i64 {
 /// The key by which a product copies an operand first, or a result behind it, between rows that its
 /// tensor maps take and others: what has them, without planes, and whose elements are bytes and not
 /// combined with others.
-fn copied_first(kernel: &Kernel, operand: &Operand) -> Option<String> {
+pub(super) fn copied_first(kernel: &Kernel, operand: &Operand) -> Option<String> {
     let is_product = matches!(kernel.form(), Some(Form::Contraction(_)));
     let layout = &operand.layout;
     let is_one = |stride: &Expr| stride.constant_value() == Some(1);

@@ -239,7 +239,9 @@ impl Warp {
             Exec::Exit => self.exit(st, mask),
             Exec::Trap => {
                 let site = self.site(mask);
-                st.report(FindingId::Trap, site, None, || "trap".to_owned());
+                st.report(FindingId::Trap, site, None, || {
+                    "the thread stops the launch".to_owned()
+                });
                 self.exit(st, mask)
             }
             Exec::Barrier(bar) => self.barrier(st, bar, mask),

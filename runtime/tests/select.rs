@@ -155,6 +155,38 @@ fn a_limit_is_of_what_a_launch_is_lent() {
     assert_eq!(refusals, [Refusal::WorkspaceLimit { needs, allowed }]);
 }
 
+/// A product whose sums have as many parts as there is room for clusters.
+fn shared_gemm(id: &str) -> Kernel {
+    let mut kernel = gemm_kernel(id);
+    kernel.semantics.sums = Some(Sums {
+        splits: Some(expr("min(k, max_clusters)")),
+        ..Sums::fma(23)
+    });
+    kernel
+}
+
+#[test]
+fn sums_that_depend_on_the_launch_are_passed_over_where_rows_keep_their_bits() {
+    let runtime = tabled(vec![
+        shared_gemm("gemm_f32@a-1"),
+        gemm_kernel("gemm_f32@b-2"),
+    ]);
+    let query = Query::gemm();
+    let problem = packed_gemm(64, 64, 64);
+    let chosen = |problem: &Problem| {
+        let chosen = runtime.select(&query, problem, &[]).unwrap();
+        chosen.kernel.id.clone()
+    };
+    assert_eq!(chosen(&problem), "gemm_f32@a-1");
+    let same = problem.with_batch_invariance();
+    assert_eq!(chosen(&same), "gemm_f32@b-2");
+    let refusals = fit(&runtime.kernels()[0], &same, runtime.device().info()).unwrap_err();
+    let splits = "min(k, max_clusters)".to_owned();
+    assert_eq!(refusals, [Refusal::BatchInvariance { splits }]);
+    assert!(refusals[0].is_request());
+    assert_eq!(refusals[0].kind(), "batch_invariance");
+}
+
 /// Problems that are right, and such as are wrong in many ways.
 fn any_problem(rng: &mut StdRng) -> Problem {
     let mut extent = || match rng.random_range(0..12) {
@@ -169,6 +201,9 @@ fn any_problem(rng: &mut StdRng) -> Problem {
     let mut problem = Problem::new(m, n, k);
     if rng.random_range(0..10) == 0 {
         problem = problem.with_extent("batch", rng.random_range(-1..3));
+    }
+    if rng.random_range(0..3) == 0 {
+        problem = problem.with_batch_invariance();
     }
     for (name, rows, cols) in [("a", m, k), ("b", n, k), ("d", m, n)] {
         let pad = [0, 0, 8, 1, -8][rng.random_range(0..5)];
@@ -202,6 +237,7 @@ fn what_is_accepted_is_what_fits() {
                     ParamValue::scalar(ScalarType::U32, expr("m - n"))
             }
             "cluster" => kernel.launches[0].cluster = Some([2, 1, 1]),
+            "shares" => kernel = shared_gemm(id),
             _ => kernel.workspace.bytes = expr("m / (n - k)"),
         }
         kernel
@@ -216,6 +252,7 @@ fn what_is_accepted_is_what_fits() {
         large("gemm_f32@scalar-6", "scalar"),
         large("gemm_f32@cluster-7", "cluster"),
         large("gemm_f32@workspace-8", "workspace"),
+        large("gemm_f32@shares-11", "shares"),
         roomy_gemm("gemm_f32@roomy-9"),
     ];
     let query = Query::gemm();

@@ -27,4 +27,5 @@ mod guarded;
 mod probes;
 mod casts;
 mod sums;
+mod invariant;
 mod line_tables;

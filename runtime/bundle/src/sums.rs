@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::expr::Expr;
+use crate::expr::{Expr, Name};
 
 /// How the products of one element of a gemm's d are added: in ascending order of k, `k` at a time,
 /// onto an accumulator that begins as +0. Where the extent is no multiple of `k`, or of `block`,
@@ -24,8 +24,10 @@ pub struct Sums {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block: Option<u32>,
     /// Most parts that the products of an element are cut into along k, each added up from +0 by
-    /// itself; the parts are then added to the first in order of k, in the accumulator's type and
-    /// rounded to nearest even. Absent where there is one part.
+    /// itself; the parts are then added in the accumulator's type and rounded to nearest even, in
+    /// an order that extents and the number of clusters fix: to the first in order of k, and where
+    /// a tile has many, within groups of them first, whose sums are then added to the first in
+    /// order of k. Absent where there is one part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub splits: Option<Expr>,
     /// What an instruction does with its products, in ascending order of the architecture; see
@@ -147,6 +149,15 @@ impl SumRounding {
 }
 
 impl Sums {
+    /// Whether the order of a sum depends on the extent of k alone: the same factors then make the
+    /// same bits in a product of any other number of rows and columns, and on any GPU of the same
+    /// rule. It does not where tiles are cut along k so that all clusters have the same to do.
+    pub fn is_batch_invariant(&self) -> bool {
+        let by_the_launch = |name: Name| [Name::MAX_CLUSTERS, Name::SMS].contains(&name);
+        let splits = self.splits.as_ref();
+        splits.is_none_or(|splits| !splits.names().any(by_the_launch))
+    }
+
     /// Sums by `fma.rn` in a type with so many bits behind the point: one product at a time, no
     /// term cut.
     pub fn fma(result_bits: u32) -> Sums {

@@ -64,6 +64,7 @@ impl Refusal {
             | Refusal::GivenTwice { .. }
             | Refusal::BufferTooSmall { .. } => "buffer",
             Refusal::WorkspaceLimit { .. } => "workspace_limit",
+            Refusal::BatchInvariance { .. } => "batch_invariance",
             Refusal::WorkspaceTooSmall { .. }
             | Refusal::WorkspaceNotZero { .. }
             | Refusal::WorkspaceAlignment { .. } => "workspace",
@@ -182,6 +183,7 @@ impl Refusal {
             Refusal::WorkspaceLimit { needs, allowed } => {
                 Reason::of("workspace").needs(needs).has(allowed)
             }
+            Refusal::BatchInvariance { splits } => Reason::of("sums").has(splits),
             Refusal::WorkspaceTooSmall { needs, has } => {
                 Reason::of("workspace").needs(needs).has(has)
             }

@@ -328,6 +328,15 @@ pub enum Refusal {
         /// Bytes that the problem allows.
         allowed: u64,
     },
+    /// Its sums depend on the launch, and the problem asks for a row's bits to be the same in all.
+    #[error(
+        "it cuts sums where the launch has room, by which a row's bits depend on the rows beside \
+         it; batch-invariant sums are asked for"
+    )]
+    BatchInvariance {
+        /// Parts of a sum at most.
+        splits: String,
+    },
     /// Scratch memory of the caller's is too small.
     #[error("the workspace has {has} bytes; {needs} are needed")]
     WorkspaceTooSmall {

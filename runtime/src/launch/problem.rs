@@ -33,6 +33,8 @@ pub struct Problem {
     promises: Vec<String>,
     /// In bytes; `None` where a launch may take whatever it wants.
     workspace_limit: Option<u64>,
+    /// Whether sums may have no order that depends on the launch.
+    batch_invariant: bool,
 }
 
 impl Problem {
@@ -108,6 +110,22 @@ impl Problem {
         self
     }
 
+    /// The same problem for which no kernel is selected or launched whose sums depend on how many
+    /// rows and columns there are, or how many clusters the GPU has room for: those of stream-k.
+    /// Of kernels with the same `unit`, `k`, `block` and `splits` in their `sums`, each makes the
+    /// same bits of a row, whichever rows stand beside it.
+    ///
+    /// ```
+    /// use tilewright_runtime::Problem;
+    /// let problem = Problem::new(16, 4096, 8192).with_batch_invariance();
+    /// assert_eq!(problem.to_string(), "16x4096x8192 batch-invariant");
+    /// ```
+    #[must_use]
+    pub fn with_batch_invariance(mut self) -> Problem {
+        self.batch_invariant = true;
+        self
+    }
+
     /// The same problem with the second axis of a matrix contiguous.
     #[must_use]
     pub fn row_major(self, operand: &str, leading: i64) -> Problem {
@@ -171,6 +189,11 @@ impl Problem {
     /// Bytes of workspace that a launch may take; `None` where it may take what it wants.
     pub fn workspace_limit(&self) -> Option<u64> {
         self.workspace_limit
+    }
+
+    /// Whether sums may have no order that depends on the launch.
+    pub fn is_batch_invariant(&self) -> bool {
+        self.batch_invariant
     }
 
     /// Operands with strides, in the order given.
@@ -278,6 +301,9 @@ impl std::fmt::Display for Problem {
         }
         if let Some(bytes) = self.workspace_limit {
             write!(f, " in {bytes} bytes of workspace")?;
+        }
+        if self.batch_invariant {
+            write!(f, " batch-invariant")?;
         }
         Ok(())
     }

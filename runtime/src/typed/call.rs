@@ -125,6 +125,14 @@ impl<'a> Call<'a> {
         self
     }
 
+    /// The same, for which no kernel is taken whose sums depend on how many rows and columns there
+    /// are: see [`Problem::with_batch_invariance`].
+    #[must_use]
+    pub fn batch_invariant(mut self) -> Call<'a> {
+        self.problem = self.problem.with_batch_invariance();
+        self
+    }
+
     /// The kernel that a launch would run: its code is loaded, and one that the device refuses is
     /// passed over.
     ///

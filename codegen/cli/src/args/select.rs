@@ -42,6 +42,9 @@ pub struct Select {
     /// those without
     #[arg(long, value_name = "BYTES", value_parser = crate::quantity::bytes)]
     pub workspace: Option<u64>,
+    /// Choose among kernels whose sums do not depend on how many rows and columns there are
+    #[arg(long)]
+    pub batch_invariant: bool,
     /// Say by which row of a tuning table or rule, and why no other kernel was chosen
     #[arg(long)]
     pub explain: bool,

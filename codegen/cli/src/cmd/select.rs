@@ -74,6 +74,10 @@ fn request<'k>(kernel: &'k Kernel, args: &args::select::Select) -> Result<Reques
         Some(bytes) => extents.with_workspace_limit(bytes),
         None => extents,
     };
+    let extents = match args.batch_invariant {
+        true => extents.with_batch_invariance(),
+        false => extents,
+    };
     let dense = without_gaps(kernel, &extents);
     let problem = problem::with_strides(dense, kernel, &args.problem);
     let request = Request::of_problem(kernel, &problem);

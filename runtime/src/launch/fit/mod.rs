@@ -24,7 +24,7 @@ use numbers::put;
 pub use numbers::{Launch, LaunchPart, LaunchReport, View};
 pub(crate) use promise::is_promise;
 use promise::promises;
-pub(crate) use values::{beyond_limit, range_of};
+pub(crate) use values::{beyond_limit, range_of, variance};
 
 use crate::error::{Refusal, Work};
 use crate::launch::info::DeviceInfo;
@@ -127,6 +127,7 @@ pub fn fit(kernel: &Kernel, problem: &Problem, device: &DeviceInfo) -> Result<Fi
         is_empty: false,
     };
     fit.workspace(kernel, &mut refusals);
+    refusals.extend(variance(kernel).filter(|_| problem.is_batch_invariant()));
     for (at, abi) in kernel.launches.iter().enumerate() {
         sizes(kernel, at, abi, &fit.env, device, &mut refusals);
         integers(

@@ -54,6 +54,17 @@ pub(crate) fn beyond_limit(kernel: &Kernel, bytes: u64, limit: Option<u64>) -> O
     (needs > allowed).then_some(Refusal::WorkspaceLimit { needs, allowed })
 }
 
+/// That a kernel's sums depend on the launch.
+pub(crate) fn variance(kernel: &Kernel) -> Option<Refusal> {
+    let sums = kernel.semantics.sums.as_ref()?;
+    let splits = sums
+        .splits
+        .as_ref()
+        .filter(|_| !sums.is_batch_invariant())?;
+    let splits = splits.to_string();
+    Some(Refusal::BatchInvariance { splits })
+}
+
 /// Bytes that a launch wants of a workspace of this size, as a prepared one says it; 0 where it is
 /// not passed the workspace.
 fn wanted_bytes(kernel: &Kernel, bytes: u64) -> u64 {

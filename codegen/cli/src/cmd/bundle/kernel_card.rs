@@ -120,6 +120,9 @@ fn adding(sums: &Sums, rule: &SumRule) -> String {
     if let Some(splits) = &sums.splits {
         let _ = write!(text, ", in {splits} parts at most");
     }
+    if !sums.is_batch_invariant() {
+        let _ = write!(text, ", not batch-invariant");
+    }
     let _ = write!(text, " (sm {}, {})", rule.min_sm, rule.basis.text());
     text
 }

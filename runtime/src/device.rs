@@ -284,6 +284,19 @@ impl Device {
         fit(kernel, problem, self.info()).map_err(|refusals| refused(kernel, refusals))
     }
 
+    /// The same of a kernel that is loaded: with as many clusters as the driver says that its code
+    /// has room for here, where its launch goes by that.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] with every reason, or what the driver says.
+    pub fn fit_loaded(&self, loaded: &LoadedKernel, problem: &Problem) -> Result<Fit, Error> {
+        let fit = self.fit(loaded.kernel(), problem)?;
+        match self {
+            Device::Cuda(device) => counted(loaded, &fit, device),
+            _ => Ok(fit),
+        }
+    }
+
     /// Checks everything, then launches. On a GPU the launch is enqueued: its own failure shows at
     /// the next [`Device::synchronize`] or [`Device::download`].
     ///

@@ -20,6 +20,7 @@ use crate::outcome::{Failure, Outcome, Verdict};
 use crate::problem;
 use crate::profile::{Origin, Profile, line_of};
 use crate::progress;
+use crate::quantity::counted;
 use crate::terminal::{self, BAD, GOOD};
 
 /// What `run --json` prints.
@@ -31,6 +32,9 @@ struct Report {
     /// Whether integers were right as well, which are tried of long sums.
     #[serde(skip_serializing_if = "Option::is_none")]
     integers: Option<bool>,
+    /// None where the kernel could not be launched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    grid: Option<Grid>,
     /// Operands whose strides were chosen with gaps, since the kernel does not take others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     padded: Vec<Padded>,
@@ -38,6 +42,17 @@ struct Report {
     host_ms: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     profile: Option<Value>,
+}
+
+/// The CTAs of the launch that computes.
+#[derive(Debug, Serialize)]
+struct Grid {
+    ctas: i64,
+    /// Of a cluster.
+    cluster_ctas: i64,
+    /// Multiprocessors of the device, and those that get no CTA.
+    multiprocessors: i64,
+    idle: i64,
 }
 
 /// An operand that lies with gaps between its rows, which nobody asked for.
@@ -85,6 +100,7 @@ pub fn run(args: &args::Run) -> Outcome {
         device,
         outcome,
         integers,
+        grid: grid(&runtime, kernel, &problem),
         padded: padded(kernel, &problem, &args.problem)?,
         host_ms,
         profile: None,
@@ -155,6 +171,37 @@ fn tight(
     Ok(tight.map(|problem| Request::as_of_tensors(kernel, asked_for(problem))))
 }
 
+/// The grid of a launch on this device.
+fn grid(runtime: &Runtime, kernel: &Kernel, problem: &Problem) -> Option<Grid> {
+    let device = runtime.device();
+    let loaded = runtime.load(kernel).ok()?;
+    let fit = device.fit_loaded(&loaded, problem).ok()?;
+    let launch = kernel.launches.get(kernel.counted_launch())?;
+    let sides = launch.grid.iter().map(|side| side.eval(&fit.env).ok());
+    let ctas = sides.collect::<Option<Vec<i64>>>()?.into_iter().product();
+    let multiprocessors = i64::from(device.info().sms);
+    Some(Grid {
+        ctas,
+        cluster_ctas: launch.cluster_ctas(),
+        multiprocessors,
+        idle: (multiprocessors - ctas).max(0),
+    })
+}
+
+/// What is told of a grid: `120 CTAs in clusters of 8, 12 of 132 multiprocessors idle`.
+fn occupied(grid: &Grid) -> String {
+    let ctas = counted(usize::try_from(grid.ctas).unwrap_or(0), "CTA");
+    let clusters = match grid.cluster_ctas {
+        1 => String::new(),
+        ctas => format!(" in clusters of {ctas}"),
+    };
+    let idle = match grid.idle {
+        0 => String::new(),
+        idle => format!(", {idle} of {} multiprocessors idle", grid.multiprocessors),
+    };
+    format!("  grid      {ctas}{clusters}{idle}")
+}
+
 /// The operands that have gaps without being asked to.
 fn padded(
     kernel: &Kernel,
@@ -195,6 +242,7 @@ fn text(report: &Report) -> String {
         device,
         outcome,
         integers,
+        grid,
         padded,
         host_ms,
         ..
@@ -227,6 +275,9 @@ fn text(report: &Report) -> String {
         format!("  result    {verdict}{errors}"),
         format!("  time      {time}"),
     ];
+    if let Some(grid) = grid {
+        lines.insert(3, occupied(grid));
+    }
     if !padded.is_empty() {
         lines.insert(2, padding(padded));
     }

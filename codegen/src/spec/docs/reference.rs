@@ -50,6 +50,8 @@ those with a `t` may be varied by `tune`, as `tune: { pipeline.stages: [2, 3] }`
 of the page on notation in `tilewright-formula`. A hop of `copy.<operand>` that is written, be it as
 `auto`, is one that the operand takes: `g2s: auto` has it go through shared memory, by an
 instruction of the plan's choice. Where none is written, the plan chooses the way too.
+Tables of atoms have the name of CuTe's operation where the record of an atom has one: it is the one
+without cache hints, and CuTe has names for others as well.
 ";
 
 /// The page as far as it is written.

@@ -146,7 +146,7 @@ impl<'a> Arguments<'a> {
         match self.get(argument) {
             Some(Value::Tuple(tuple)) => Ok(tuple.clone()),
             Some(Value::Int(n)) => Ok(IntTuple::leaf(*n)),
-            _ => self.wrong(argument, "a shape or a coordinate, such as (4,(2,3))"),
+            _ => self.wrong(argument, "a tuple of numbers, such as (4,(2,3))"),
         }
     }
 

@@ -129,7 +129,11 @@ fn wrong_form_stands_over_a_caret() {
             "expected `)`, found `:`",
             "                ^",
         ),
-        ("complement(4:1, (_,1))", "expected a shape", "^^^^^"),
+        (
+            "complement(4:1, (_,1))",
+            "expected a tuple of numbers",
+            "^^^^^",
+        ),
         ("logical_divide(4:1)", "1 arguments do not fit", "^^^^^"),
         ("size(4:1) 3", "expected the end", "^"),
         (

@@ -393,14 +393,11 @@ pub(crate) fn beyond_limit(
     let kernel = loaded.kernel();
     let mut names = kernel.workspace.bytes.names();
     let depends = problem.workspace_limit().is_some() && names.any(|one| one == Name::MAX_CLUSTERS);
-    let (true, Device::Cuda(device)) = (depends, device) else {
+    if !(depends && matches!(device, Device::Cuda(_))) {
         return Ok(None);
-    };
+    }
     // What else speaks against it is told by who asks the kernel, or launches it.
-    let Ok(fit) = fit(kernel, problem, device.info()) else {
-        return Ok(None);
-    };
-    let fit = match counted(loaded, &fit, device) {
+    let fit = match device.fit_loaded(loaded, problem) {
         Err(Error::Refused { .. }) => return Ok(None),
         fit => fit?,
     };

@@ -180,6 +180,8 @@ fn sums_that_depend_on_the_launch_are_passed_over_where_rows_keep_their_bits() {
     assert_eq!(chosen(&problem), "gemm_f32@a-1");
     let same = problem.with_batch_invariance();
     assert_eq!(chosen(&same), "gemm_f32@b-2");
+    let (count, _) = allocations(|| runtime.select(&query, &same, &[]));
+    assert_eq!(count, 0);
     let refusals = fit(&runtime.kernels()[0], &same, runtime.device().info()).unwrap_err();
     let splits = "min(k, max_clusters)".to_owned();
     assert_eq!(refusals, [Refusal::BatchInvariance { splits }]);

@@ -363,6 +363,13 @@ impl Kernel {
         all.filter(|(_, text)| !modes.contains_key(*text))
     }
 
+    /// Whether the bits of a row are the same whichever rows stand beside it, as far as sums of
+    /// products go: see [`Sums::is_batch_invariant`].
+    pub fn is_batch_invariant(&self) -> bool {
+        let sums = self.semantics.sums.as_ref();
+        sums.is_none_or(Sums::is_batch_invariant)
+    }
+
     /// Whether one of its launches passes a tensor map.
     pub fn has_tensor_maps(&self) -> bool {
         self.launches.iter().any(LaunchAbi::has_tensor_maps)

@@ -10,7 +10,7 @@ use tilewright_bundle::{
 };
 
 use crate::launch::fit::{
-    alignment_bytes, beyond_limit, estimated_clusters, is_promise, range_of, runs_on, variance,
+    alignment_bytes, beyond_limit, estimated_clusters, is_promise, range_of, runs_on,
 };
 use crate::launch::info::DeviceInfo;
 use crate::launch::layout::{Extents, least_stride};
@@ -211,7 +211,7 @@ impl Acceptance {
                 Assumption::Promise { promise, .. } => problem.promises(promise),
             });
         holds.then_some(())?;
-        (!problem.is_batch_invariant() || variance(kernel).is_none()).then_some(())?;
+        (!problem.is_batch_invariant() || kernel.is_batch_invariant()).then_some(())?;
         if problem.workspace_limit().is_some() {
             let bytes = u64::try_from(kernel.workspace.bytes.eval(&env).ok()?).ok()?;
             let beyond = beyond_limit(kernel, bytes, problem.workspace_limit());

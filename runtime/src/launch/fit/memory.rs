@@ -175,6 +175,9 @@ fn span_bytes(map: &TensorMap) -> Option<u64> {
 /// That an operand does not lie as a kernel needs it; no kernel takes elements that are cut.
 pub fn misaligned(kernel: &Kernel, operand: &Operand, address: u64) -> Option<Refusal> {
     let needs = alignment_bytes(kernel, operand);
+    if address.is_multiple_of(u64::from(needs)) {
+        return None;
+    }
     let is_one = |stride: &Expr| stride.constant_value() == Some(1);
     let is_whole = address.is_multiple_of(u64::from(operand.dtype.bytes()));
     let names_stride = operand.layout.stride.iter().any(is_one);
@@ -185,7 +188,7 @@ pub fn misaligned(kernel: &Kernel, operand: &Operand, address: u64) -> Option<Re
         }
         _ => "give a copy".to_owned(),
     };
-    (!address.is_multiple_of(u64::from(needs))).then(|| Refusal::Alignment {
+    Some(Refusal::Alignment {
         operand: operand.name.clone(),
         needs,
         address,

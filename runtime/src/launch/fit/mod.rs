@@ -24,7 +24,7 @@ use numbers::put;
 pub use numbers::{Launch, LaunchPart, LaunchReport, View};
 pub(crate) use promise::is_promise;
 use promise::promises;
-pub(crate) use values::{beyond_limit, range_of, variance};
+pub(crate) use values::{beyond_limit, range_of};
 
 use crate::error::{Refusal, Work};
 use crate::launch::info::DeviceInfo;
@@ -32,7 +32,7 @@ use crate::launch::layout::{Extents, bind, strides_refused};
 use crate::launch::problem::{Problem, constants, has_no_output};
 use crate::launch::reorder;
 use crate::launch::tensor_map::strides_fit;
-use values::{integers, offset, sizes, tensor_maps, workspace};
+use values::{integers, offset, sizes, tensor_maps, variance, workspace};
 pub use way_out::stride_multiples;
 use way_out::{found, is_stronger, way_out};
 

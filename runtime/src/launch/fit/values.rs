@@ -55,13 +55,11 @@ pub(crate) fn beyond_limit(kernel: &Kernel, bytes: u64, limit: Option<u64>) -> O
 }
 
 /// That a kernel's sums depend on the launch.
-pub(crate) fn variance(kernel: &Kernel) -> Option<Refusal> {
-    let sums = kernel.semantics.sums.as_ref()?;
-    let splits = sums
-        .splits
-        .as_ref()
-        .filter(|_| !sums.is_batch_invariant())?;
-    let splits = splits.to_string();
+pub(super) fn variance(kernel: &Kernel) -> Option<Refusal> {
+    if kernel.is_batch_invariant() {
+        return None;
+    }
+    let splits = kernel.semantics.sums.as_ref()?.splits.as_ref()?.to_string();
     Some(Refusal::BatchInvariance { splits })
 }
 
